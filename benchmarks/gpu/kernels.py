@@ -19,7 +19,8 @@ from benchmarks.gpu.launches import launches
 from benchmarks.gpu.primitives import PRIMITIVES, time_primitive
 from benchmarks.gpu.side_by_side import outcomes, processes
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.interface import Device, to_device
+from gpu_cep_kernels.device.interface import Device
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.selection import open_device
 from tests.kernel_cases import CASES, Call, KernelCase, bytes_moved
 from tests.kernel_cases.calls import arrays_in, written

@@ -12,7 +12,8 @@ import numpy as np
 
 from benchmarks.gpu.findings import Check, Finding, in_time, row
 from gpu_cep_kernels.device.cuda_device import THREADS_PER_BLOCK
-from gpu_cep_kernels.device.interface import Device, to_device
+from gpu_cep_kernels.device.interface import Device
+from gpu_cep_kernels.device.packing import to_device
 from tests.kernel_cases import KernelCase
 from tests.kernel_cases.calls import Call, arrays_in
 

@@ -12,7 +12,7 @@ from benchmarks.gpu.clock import device_seconds
 from benchmarks.gpu.findings import Check, Finding, row
 from benchmarks.gpu.floors import Timed
 from gpu_cep_kernels.device import primitives
-from gpu_cep_kernels.device.interface import to_device
+from gpu_cep_kernels.device.packing import to_device
 
 VARIABLES = 4
 EVENTS_PER_STREAM = 100

@@ -12,7 +12,7 @@ from benchmarks.gpu.conformance import CORNERS, compare
 from benchmarks.gpu.findings import Check, Finding, row
 from benchmarks.gpu.side_by_side import outcomes, processes
 from gpu_cep_kernels.compile.launch import available_threads
-from gpu_cep_kernels.device.interface import to_device
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.selection import open_device
 from tests.compile_kernels import types_of
 from tests.kernel_cases import CASES, KernelCase

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpu_cep_kernels.device.interface import to_device
+from gpu_cep_kernels.device.packing import to_device
 from tests.kernel_cases.calls import written
 from tests.kernels.runs import compiled, each_call, image, made
 

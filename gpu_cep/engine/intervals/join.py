@@ -26,7 +26,8 @@ from gpu_cep.plan.interval_order import OrderChoice, led_by
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread
-from gpu_cep_kernels.device.interface import HOST, Place, to_device
+from gpu_cep_kernels.device.interface import HOST, Place
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.intervals.joins import (
     Candidates,
     Configurations,

@@ -27,7 +27,8 @@ from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, Prog
 from gpu_cep.plan.programs import Program
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep.records import record
-from gpu_cep_kernels.device.interface import Array, Place, to_device
+from gpu_cep_kernels.device.interface import Array, Place
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable

@@ -23,7 +23,8 @@ from gpu_cep.engine.phase_one.run_phase_one import telling_why
 from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, judge_columns, others_than, rows_inside
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.interface import Array, Device, to_device
+from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
 from gpu_cep_kernels.row_patterns.labels import mask_borders, mask_by_rows_beside

@@ -18,7 +18,8 @@ from gpu_cep.engine.row_patterns.pieces import CutPieces
 from gpu_cep.engine.row_patterns.reach import starting_label, window_clock
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep_kernels.compile.jit import Kernel
-from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
+from gpu_cep_kernels.device.interface import Array, Device, HostArray
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.row_patterns.reach import (
     carry_earliest_ends,
     carry_reach,

@@ -19,7 +19,8 @@ from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import LiftedCondition
 from gpu_cep.records import record
-from gpu_cep_kernels.device.interface import Array, HostArray, Place, to_device
+from gpu_cep_kernels.device.interface import Array, HostArray, Place
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.labels_decide.runs import Sequence
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram, mask_by_columns, mask_by_neighbours, mask_by_program

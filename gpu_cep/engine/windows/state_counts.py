@@ -12,7 +12,8 @@ from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, candidate_ends
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition
-from gpu_cep_kernels.device.interface import Array, Place, to_device
+from gpu_cep_kernels.device.interface import Array, Place
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.labels_decide.counting import CountScratch, LabelledEvents, Moves, StateTable, count_matches
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 

@@ -5,7 +5,7 @@ The host can take its place where the same steps run on both.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, Self
 
@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import Kernel
-from gpu_cep_kernels.device.packing import upload_packed
 
 Array = Any  # of the device: numpy.ndarray or cupy.ndarray
 HostArray = npt.NDArray[Any]
@@ -145,30 +144,3 @@ class Device(Place, Protocol):
 
     def free_memory(self) -> int:
         """Return the number of bytes that can be allocated."""
-
-
-def to_device(device: Place, value: Any) -> Any:
-    """Return `value` with its host arrays, alone or in (named) tuples, moved to the device; the host has them.
-
-    Small ones travel together.
-    """
-    return value if device is HOST else _with_arrays(value, iter(upload_packed(device, [*_host_arrays(value)])))
-
-
-def _host_arrays(value: Any) -> Iterator[HostArray]:
-    """Yield the host arrays of a value, in its order."""
-    if isinstance(value, np.ndarray):
-        yield value
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _host_arrays(part)
-
-
-def _with_arrays(value: Any, copies: Iterator[Array]) -> Any:
-    """Return `value` with the next of the copies in the place of each host array."""
-    if isinstance(value, np.ndarray):
-        return next(copies)
-    if isinstance(value, tuple):
-        parts = [_with_arrays(part, copies) for part in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    return value

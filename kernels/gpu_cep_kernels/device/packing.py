@@ -1,16 +1,15 @@
-"""Lay several arrays in one, so that one transfer takes all of them."""
+"""Move arrays between host and device; several lie in one, so that one transfer takes all of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from gpu_cep_kernels.device.interface import Array, Device, HostArray, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Device, HostArray, Place
 
 # Bytes of an array up to which its copy beside others takes less time than a transfer of its own.
 _SMALL = 1 << 16
@@ -46,6 +45,33 @@ def upload_packed(device: Place, arrays: Sequence[HostArray]) -> list[Array]:
         target[...] = arrays[place]
     copies = dict(zip(small, _views(device.upload(buffer), [Layout(each.shape, each.dtype) for each in held]), strict=True))
     return [copies[place] if place in copies else device.upload(array) for place, array in enumerate(arrays)]
+
+
+def to_device(device: Place, value: Any) -> Any:
+    """Return `value` with its host arrays, alone or in (named) tuples, moved to the device; the host has them.
+
+    Small ones travel together.
+    """
+    return value if device is HOST else _with_arrays(value, iter(upload_packed(device, [*_host_arrays(value)])))
+
+
+def _host_arrays(value: Any) -> Iterator[HostArray]:
+    """Yield the host arrays of a value, in its order."""
+    if isinstance(value, np.ndarray):
+        yield value
+    elif isinstance(value, tuple):
+        for part in value:
+            yield from _host_arrays(part)
+
+
+def _with_arrays(value: Any, copies: Iterator[Array]) -> Any:
+    """Return `value` with the next of the copies in the place of each host array."""
+    if isinstance(value, np.ndarray):
+        return next(copies)
+    if isinstance(value, tuple):
+        parts = [_with_arrays(part, copies) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    return value
 
 
 def _size(layout: Layout) -> int:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from gpu_cep_kernels.device import packing
-from gpu_cep_kernels.device.interface import HOST, to_device
+from gpu_cep_kernels.device.interface import HOST
+from gpu_cep_kernels.device.packing import to_device
 from tests.gpu.strict_arrays import StrictArray, StrictDevice
 
 KINDS = st.sampled_from([np.bool_, np.uint8, np.uint16, np.int32, np.uint64, np.float32, np.float64])

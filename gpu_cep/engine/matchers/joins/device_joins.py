@@ -16,7 +16,8 @@ from gpu_cep.engine.matchers.joins.workplace import Bounds, DeviceWorkplace
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.phase_one.device.card_memory import memory_of
 from gpu_cep_kernels.device.failures import DeviceLost, told_apart
-from gpu_cep_kernels.device.interface import Device, to_device
+from gpu_cep_kernels.device.interface import Device
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.selection import give_up_device
 from gpu_cep_kernels.phase_one.input_buffers import Streams
 from gpu_cep_kernels.rules.tables import ColumnBank, Conditions

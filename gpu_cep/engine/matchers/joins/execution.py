@@ -16,7 +16,8 @@ from gpu_cep.engine.matchers.joins.sides import hash_keys, relate_sides
 from gpu_cep.engine.matchers.joins.workplace import Workplace, places_in
 from gpu_cep.plan.join_trees import Join, Leaf, Tree, leaves
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.interface import Array, to_device
+from gpu_cep_kernels.device.interface import Array
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.joins.table_joins import Buckets, Partners, Sides, Tables, find_ranges, join_rows
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams

@@ -36,7 +36,8 @@ from gpu_cep_kernels.automaton.robust_windows import (
     walk_robust_windows,
 )
 from gpu_cep_kernels.compile.jit import Kernel
-from gpu_cep_kernels.device.interface import Array, Device, to_device
+from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import sum_as
 from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
 

@@ -14,7 +14,8 @@ from gpu_cep.engine.lowering.programs import Column, load_bank, make_bank
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.interface import Array, Device, to_device
+from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.phase_one.ordering import gather_there
 from gpu_cep_kernels.rules.tables import ColumnBank
 

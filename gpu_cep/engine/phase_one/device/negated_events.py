@@ -16,7 +16,8 @@ from gpu_cep.engine.phase_one.device.order_events import stream_begins
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, DeviceWindows
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep_kernels.automaton.chain_negations import ChainNegations
-from gpu_cep_kernels.device.interface import Array, Device, to_device
+from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import label_flags
 
 

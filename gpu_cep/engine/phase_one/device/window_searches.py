@@ -29,7 +29,8 @@ from gpu_cep_kernels.automaton.window_searches import (
     new_search_scratch,
     search_windows,
 )
-from gpu_cep_kernels.device.interface import Array, Device, to_device
+from gpu_cep_kernels.device.interface import Array, Device
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import sum_as
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status

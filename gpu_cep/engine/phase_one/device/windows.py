@@ -17,7 +17,8 @@ from gpu_cep.engine.phase_one.device.tiles import firsts_behind, groups_of, numb
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, candidate_ends, keep_candidates
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
-from gpu_cep_kernels.device.interface import Array, Device, HostArray, to_device
+from gpu_cep_kernels.device.interface import Array, Device, HostArray
+from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import covered_events, prefix_counts
 from gpu_cep_kernels.phase_one.branch_labels import renumber_labels
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
