@@ -190,7 +190,9 @@ def _find_clauses(text: str, tokens: Callable[[str], list[Any]]) -> Iterator[Par
 def refuse_command(statement: Statement) -> None:
     """Raise UnsupportedError for a clause in a command of DuckDB, such as EXPLAIN, which sqlglot reads as a word and a text."""
     text = statement.text
-    for command in _tokenizer("duckdb")(text)[:1]:
+    # '$A$' of a PATTERN begins a text in DuckDB's SQL
+    outside = _without(text, [(each.end - len(each.text.lstrip()), each.end) for each in statement.clauses])
+    for command in _tokenizer("duckdb")(outside)[:1]:
         if command.token_type.name == "COMMAND" and _OPENING.search(text, command.end):
             construct = f"MATCH_RECOGNIZE behind {command.text.upper()} is not supported"
             hint = "explain(t, 'MATCH_RECOGNIZE (…)') says how rows are matched"

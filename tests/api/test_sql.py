@@ -30,6 +30,7 @@ ONLY_DUCKDB = {
     "a list of columns": f'SELECT m."Key", b, c FROM ticks {FALL} m ("Key", b, c)',
     "FROM first": f"FROM ticks {FALL} AS m SELECT m.*",
     "a dollar text": f"SELECT m.* FROM ticks {FALL} AS m WHERE $$ t MATCH_RECOGNIZE ( $$ <> ''",
+    "anchors like a dollar text": f"SELECT m.* FROM ticks {FALL} m, ticks MATCH_RECOGNIZE (MEASURES 1 AS b PATTERN (^D | $A$)) AS o",
     "another WITH": f"SELECT * FROM ticks {FALL} WHERE TIMESTAMP WITH TIME ZONE '2024-01-01 00:00:00+00' > DATE '2000-01-01'",
 }
 
