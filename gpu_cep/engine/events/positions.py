@@ -20,6 +20,9 @@ from gpu_cep_kernels.matches.flat_matches import select_disjoint
 from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.phase_one.ordering import order_faults_of_streams
 
+# Numbers of pairs of a time and a place must stay below.
+_MOST_NUMBERS = 1 << 63
+
 # Positions in streams: times, and numbers among the events of one time.
 Positions = tuple[Array, Indices]
 
@@ -70,19 +73,39 @@ def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.
     same first event. A match may be given several times; it is then chosen each time or never.
     """
     begins, ends = _number_positions(streams, first, last)
-    _, matches, match_of_row = np.unique(begins, return_index=True, return_inverse=True)
-    streams, begins, ends = streams[matches], begins[matches], ends[matches]
-    taken = np.empty(len(matches), np.bool_)
-    select_disjoint(np.lexsort([begins, ends, streams]), streams, begins, ends, taken)
-    return taken[match_of_row]
+    order = _by_completion(streams, begins, ends)
+    streams, begins, ends = streams[order], begins[order], ends[order]
+    repeated = (streams[1:] == streams[:-1]) & (begins[1:] == begins[:-1])
+    matches = np.flatnonzero(np.append(np.ones(min(len(order), 1), np.bool_), ~repeated))
+    taken, chosen = np.empty(len(matches), np.bool_), np.empty(len(order), np.bool_)
+    select_disjoint(np.arange(len(matches)), streams[matches], begins[matches], ends[matches], taken)
+    chosen[order] = np.repeat(taken, np.diff(matches, append=len(order)))
+    return chosen
 
 
 def _number_positions(streams: Indices, first: Positions, last: Positions) -> tuple[Indices, Indices]:
-    """Return integers in place of first and last positions; they ascend as the positions of a stream."""
-    keys = [np.concatenate([streams, streams]), *(np.concatenate(both) for both in zip(first, last, strict=True))]
+    """Return integers from 0 in place of first and last positions; they ascend as the positions of a stream."""
+    times, places = (np.concatenate(both) for both in zip(first, last, strict=True))
+    if times.dtype.kind == "i" and len(times):
+        earliest, lowest = int(times.min()), int(places.min())
+        moments, ranks = int(times.max()) - earliest + 1, int(places.max()) - lowest + 1
+        if moments * ranks < _MOST_NUMBERS:
+            begins, ends = np.split((times - earliest) * ranks + (places - lowest), 2)
+            return begins, ends
+    keys = [np.concatenate([streams, streams]), times, places]
     order = np.lexsort(keys[::-1])
     moved = np.logical_or.reduce([values[order[1:]] != values[order[:-1]] for values in keys])
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.concatenate([np.zeros(min(len(order), 1), np.int64), np.cumsum(moved)])
     begins, ends = np.split(numbers, 2)
     return begins, ends
+
+
+def _by_completion(streams: Indices, begins: Indices, ends: Indices) -> Indices:
+    """Return matches by stream, end and begin; those of a stream most often come so."""
+    order, _ = order_by_group(streams, int(streams.max(initial=-1)) + 1)
+    own, begins_in_order, ends_in_order = streams[order], begins[order], ends[order]
+    tied = (ends_in_order[1:] == ends_in_order[:-1]) & (begins_in_order[1:] >= begins_in_order[:-1])
+    if ((ends_in_order[1:] > ends_in_order[:-1]) | tied | (own[1:] != own[:-1])).all():
+        return order
+    return np.lexsort([begins, ends, streams])

@@ -34,8 +34,11 @@ def test_positions_ascend_with_the_order_of_events(events):
         assert after[2] == (before[2] + 1 if after[:2] == before[:2] else 0)
 
 
-@given(st.dictionaries(st.tuples(small, small, small), st.tuples(small, small), max_size=10), st.integers(1, 3))
-def test_matches_are_taken_behind_one_another(matches, times):
+ticks = st.sampled_from([1, 0.5, 1 << 61])
+
+
+@given(st.dictionaries(st.tuples(small, small, small), st.tuples(small, small), max_size=10), st.integers(1, 3), ticks)
+def test_matches_are_taken_behind_one_another(matches, times, tick):
     rows = [(key, (t, p), max((t, p), last)) for (key, t, p), last in matches.items() for _ in range(times)]
     taken, reached = set(), {}
     for key, last, first in sorted({(key, last, first) for key, first, last in rows}):
@@ -43,8 +46,12 @@ def test_matches_are_taken_behind_one_another(matches, times):
             taken.add((key, first))
             reached[key] = last
     streams = np.array([key for key, _, _ in rows], np.int64)
-    first, last = (tuple(np.array([row[end][part] for row in rows], np.int64) for part in range(2)) for end in (1, 2))
+    first, last = ((column(rows, end, 0) * tick, column(rows, end, 1)) for end in (1, 2))
     assert choose_disjoint(streams, first, last).tolist() == [(key, begin) in taken for key, begin, _ in rows]
+
+
+def column(rows, end, part):
+    return np.array([row[end][part] for row in rows], np.int64)
 
 
 @pytest.mark.parametrize("output", ["matches", "events"])
