@@ -278,11 +278,11 @@ def _reported(
 
     The last are None without borders.
     """
-    if run.reported.borders is not None:
-        return settle_matches(run.plan, run.columns, ordered, matches, streams, run.reported.borders)
     if run.reported.ends != WHOLE:
         reported = np.flatnonzero(are_reported(run.reported.ends, ordered, matches))
         matches, streams = matches.reorder(reported), streams[reported]
+    if run.reported.borders is not None:
+        return settle_matches(run.plan, run.columns, ordered, matches, streams, run.reported.borders)
     _count_kept(run, lambda: len(matches))
     return matches, streams, None
 

@@ -13,7 +13,9 @@ import pyarrow as pa
 from gpu_cep.engine.accounting.resources import ALL_CORES, Resources
 from gpu_cep.engine.answers import answer, open_run_rows, rows_in_contact
 from gpu_cep.engine.events.matches import Rows
+from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.reported import Reported
+from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -139,7 +141,8 @@ def _certain_matches(
     horizon = horizon_of(live.plan, live.certain, state, until, time_to_live)
     columns = shared or EventColumns(state.events.slice(0, horizon.known), live.plan.query, threads=resources.threads)
     read = _read_by(live, live.certain, state, horizon, columns)
-    run = partial(_run, live, horizon=horizon, resources=resources)
+    reported = Reported(horizon.own, horizon.ends, _borders(live, state, horizon))
+    run = partial(_run, live, reported=reported, resources=resources)
     clock = replace(state.clock, answered=until, expired=state.clock.expired + horizon.expired)
     after = forget(live.plan, replace(state, clock=clock), horizon)
     if live.sliced is None:
@@ -156,13 +159,23 @@ def _certain_matches(
 
 
 def _run(
-    live: LiveQuery, table: pa.Table, origin: Origin, *, horizon: Horizon, resources: Resources, shared: EventColumns | None
+    live: LiveQuery, table: pa.Table, origin: Origin, *, reported: Reported, resources: Resources, shared: EventColumns | None
 ) -> pa.Table:  # fmt: skip
     """Return the matches that have become certain, as the plan of a run gives them."""
     return answer(
-        live.running, table, origin=origin, shared=shared, reported=Reported(horizon.own, horizon.ends), resources=resources,
-        choose_order=live.orders, algorithms=live.algorithms,
+        live.running, table, origin=origin, shared=shared, reported=reported, resources=resources, choose_order=live.orders,
+        algorithms=live.algorithms,
     )  # fmt: skip
+
+
+def _borders(live: LiveQuery, state: StreamState, horizon: Horizon) -> Borders | None:
+    """Return by which events a run settles what ``skip_past_last`` keeps; None if it settles nothing.
+
+    Where keys have a time to live, later matches begin at times of their own.
+    """
+    if live.sliced is None or not live.sliced.takes or horizon.sessions is not None:
+        return None
+    return Borders.of_times(TimeSlice(end=horizon.later), state.clock.answered)
 
 
 def _put_together(

@@ -5,6 +5,8 @@ A position is a time, and a number among the stream's events of that time.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -73,7 +75,7 @@ def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.
     same first event. A match may be given several times; it is then chosen each time or never.
     """
     begins, ends = _number_positions(streams, first, last)
-    order = _by_completion(streams, begins, ends)
+    order = order_in_streams(streams, [begins, ends])
     streams, begins, ends = streams[order], begins[order], ends[order]
     repeated = (streams[1:] == streams[:-1]) & (begins[1:] == begins[:-1])
     matches = np.flatnonzero(np.append(np.ones(min(len(order), 1), np.bool_), ~repeated))
@@ -101,11 +103,14 @@ def _number_positions(streams: Indices, first: Positions, last: Positions) -> tu
     return begins, ends
 
 
-def _by_completion(streams: Indices, begins: Indices, ends: Indices) -> Indices:
-    """Return matches by stream, end and begin; those of a stream most often come so."""
+def order_in_streams(streams: Indices, keys: Sequence[Array]) -> Indices:
+    """Return the order of rows by stream, and within a stream by `keys`, of which the last one is the most significant.
+
+    Equal rows stay as they come. Those of a stream most often come in order.
+    """
     order, _ = order_by_group(streams, int(streams.max(initial=-1)) + 1)
-    own, begins_in_order, ends_in_order = streams[order], begins[order], ends[order]
-    tied = (ends_in_order[1:] == ends_in_order[:-1]) & (begins_in_order[1:] >= begins_in_order[:-1])
-    if ((ends_in_order[1:] > ends_in_order[:-1]) | tied | (own[1:] != own[:-1])).all():
-        return order
-    return np.lexsort([begins, ends, streams])
+    behind = np.zeros(max(len(order) - 1, 0), np.bool_)
+    for values in (*keys, streams):
+        ordered = values[order]
+        behind = (ordered[1:] < ordered[:-1]) | ((ordered[1:] == ordered[:-1]) & behind)
+    return np.lexsort([*keys, streams]) if behind.any() else order

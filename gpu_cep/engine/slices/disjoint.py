@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import TimeSlice
-from gpu_cep.engine.events.positions import Positions, choose_disjoint
+from gpu_cep.engine.events.positions import Positions, choose_disjoint, order_in_streams
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.engine.input.ticks import LATEST, Tick
@@ -98,11 +98,8 @@ def _begins(sliced: SlicedPlan, keys: pa.Table, later: Later | None, times: npt.
 
 def _by_start(streams: Indices, first: Positions, matches: Indices) -> Indices:
     """Return the matches by stream and first event; those of one slice most often come so."""
-    keys = [first[1][matches], first[0][matches], streams[matches]]
-    behind = np.zeros(max(len(matches) - 1, 0), np.bool_)
-    for values in keys:
-        behind = (values[1:] < values[:-1]) | ((values[1:] == values[:-1]) & behind)
-    return matches[np.lexsort(keys)] if behind.any() else matches
+    order: Indices = matches[order_in_streams(streams[matches], [first[1][matches], first[0][matches]])]
+    return order
 
 
 def _rows_at(rows: pa.Table, places: Indices) -> pa.Table:

@@ -190,6 +190,13 @@ def test_a_match_waits_for_one_of_its_key_that_completes_before_it():
     assert found == [[], [], [], [], [(2, 3)], []]
 
 
+def test_a_match_that_was_given_out_rules_out_one_of_an_open_window():
+    query = "PARTITION BY k PATTERN SEQ(A a, B b) WHERE b.x > a.x WITHIN 5 EVENTS RETURN a.ts AS a, b.ts AS b"
+    events = pa.table({"ts": range(1, 5), "type": list("AABB"), "k": [7] * 4, "x": [0, 5, 1, 9]})
+    live = cep.stream(query, events.schema, time_to_live=100, after_match="skip_past_last")
+    assert [live.push(events.slice(begin, length)).num_rows for begin, length in ((0, 3), (3, 1))] == [1, 0]
+
+
 def test_a_saved_stream_knows_its_time_to_live():
     live = cep.stream(OF_KEYS, EVENTS, time_to_live=6)
     live.push(TRADES.slice(0, 1))
