@@ -33,7 +33,6 @@ from gpu_cep.engine.output.after_match import select_matches, settle_batch, sett
 from gpu_cep.engine.output.ordered_values import ordered_values
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
-from gpu_cep.engine.phase_one.device.searched_plans import JOINED
 from gpu_cep.engine.phase_one.engine_choice import EngineChoice
 from gpu_cep.engine.phase_one.last_variables import ending_late
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
@@ -166,7 +165,7 @@ def _matches(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> Ma
 def _searched(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> list[Matches | Alternatives]:
     """Return the matches of each batch that matchers find in the windows that phase 1 leaves."""
     find = partial(_find_kept, run, first.ordered, _matcher(run, first, algorithms))
-    return _each_batch(run, first.ordered, find, _joining_device(run, first))
+    return _each_batch(run, first.ordered, find, first.joins_on)
 
 
 def _completed(run: EventRun, first: PhaseOne, found: Matches, algorithms: AlgorithmChooser) -> Matches:
@@ -208,7 +207,7 @@ def _counts(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> lis
         return [first.counted]
     if first.found is not None:
         return [count_starts(_completed(run, first, first.found, algorithms))]
-    counted = _each_batch(run, first.ordered, _matcher(run, first, algorithms).count, _joining_device(run, first))
+    counted = _each_batch(run, first.ordered, _matcher(run, first, algorithms).count, first.joins_on)
     return counted if first.counted is None else [_in_order(first.counted, *counted)]
 
 
@@ -249,12 +248,7 @@ def _each_batch(
 
 
 def _matcher(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> Union:
-    return Union(searches(run, first.ordered, _joining_device(run, first), first.inputs), algorithms.matchers)
-
-
-def _joining_device(run: EventRun, first: PhaseOne) -> Device | None:
-    """Return the device on which events are joined: that of phase 1, if joins were asked for and it also searches."""
-    return first.device if first.searches and run.plan.contenders == JOINED else None
+    return Union(searches(run, first.ordered, first.joins_on, first.inputs), algorithms.matchers)
 
 
 def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInParts | OrderedMatches) -> pa.Table:

@@ -208,7 +208,7 @@ def _failing(phase_one):
     def failing(run, chosen):
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr("gpu_cep.engine.phase_one.device.in_pieces._LEAST_MEMORY", 1 << 62)
-            patched.setattr("gpu_cep.engine.phase_one.device.on_device._phase_one", lambda run, memory: (_ for _ in ()).throw(MemoryError))
+            patched.setattr("gpu_cep.engine.phase_one.device.on_device._phase_one", lambda *_, **__: (_ for _ in ()).throw(MemoryError))
             return phase_one(run, chosen)
 
     return failing

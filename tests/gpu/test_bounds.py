@@ -100,9 +100,9 @@ def test_a_failed_allocation_is_tried_again_with_less_memory(text):
     tried = []
     original = on_device._phase_one
 
-    def failing_twice(run, memory):
+    def failing_twice(run, memory, **options):
         tried.append(memory.bytes)
-        found = original(run, memory)
+        found = original(run, memory, **options)
         if len(tried) < 3:
             raise MemoryError("out of memory")
         return found
@@ -185,7 +185,7 @@ class IllegalAddress(RuntimeError):
 def losing(monkeypatch):
     """Every run on the device ends with an illegal address; the device is there again after the test."""
     monkeypatch.setattr("gpu_cep_kernels.device.selection._lost", [])
-    monkeypatch.setattr(on_device, "_phase_one", lambda run, memory: (_ for _ in ()).throw(IllegalAddress("illegal memory access")))
+    monkeypatch.setattr(on_device, "_phase_one", lambda *_, **options: (_ for _ in ()).throw(IllegalAddress("illegal memory access")))
 
 
 @pytest.mark.usefixtures("losing")

@@ -204,8 +204,8 @@ DEVICE = (
     Fault(
         "times-go-back-to-the-device-that-has-them",
         "gpu_cep/engine/run.py",
-        "_joining_device(run, first), first.inputs)",
-        "_joining_device(run, first))",
+        "first.joins_on, first.inputs)",
+        "first.joins_on)",
         (JOINS,),
     ),
     Fault(

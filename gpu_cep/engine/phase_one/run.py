@@ -60,16 +60,16 @@ class PhaseOne:
     `found` are the matches, as numbers of the `ordered` events; `runs` are the same as ranges of these.
     `counted` are ascending first events, and the number of matches counted at each. All are None if
     matchers are still to run.
-    `device` is the device on which it ran (None: the CPU). `searches`: whether the device also
-    searches windows. `inputs` are there, if joins are to read them.
+    `device` is the device on which it ran (None: the CPU). `joins_on` is the device on which matchers join events
+    (None: the CPU), and `inputs` are what joins read there of all events, where there is room.
     """
 
     ordered: OrderedEvents
     found: Matches | None = None
     counted: tuple[Indices, Indices] | None = None
     device: Device | None = None
+    joins_on: Device | None = None
     inputs: JoinInputs | None = None
-    searches: bool = True
     runs: ContiguousMatches | None = None
 
     @property

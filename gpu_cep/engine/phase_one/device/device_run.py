@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-
 from gpu_cep.engine.phase_one.run import Run
 from gpu_cep.records import record
 from gpu_cep_kernels.device.interface import Device
@@ -11,7 +9,6 @@ from gpu_cep_kernels.device.interface import Device
 
 @record()
 class DeviceRun(Run):
-    """A run on a device; `searches`: whether it also searches the windows that it can search."""
+    """A run on a device."""
 
     device: Device
-    searches: bool = field(default=True, kw_only=True)

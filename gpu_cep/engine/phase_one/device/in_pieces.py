@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 _LEAST_MEMORY = 1 << 20
 
 
-def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result], *, searches: bool = True) -> Result:
+def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMemory], Result]) -> Result:
     """Return the result of `work`, done in pieces that fit the device's memory.
 
     If an allocation fails, it is done again in smaller pieces.
@@ -40,9 +40,7 @@ def run_in_pieces(run: Run, device: Device, work: Callable[[DeviceRun, DeviceMem
     def attempt(memory: DeviceMemory) -> tuple[DeviceRun, Result]:
         # what a failed attempt counted must not count
         budget, profile = replace(run.budget), Profile()
-        attempted = DeviceRun(
-            run.plan, run.columns, run.tables, run.reported, budget, run.threads, profile, device, searches=searches
-        )  # fmt: skip
+        attempted = DeviceRun(run.plan, run.columns, run.tables, run.reported, budget, run.threads, profile, device)
         return attempted, work(attempted, memory)
 
     done, result = in_smaller_pieces(device, memory_of(device, run.plan), attempt)

@@ -8,6 +8,7 @@ the CPU, over the windows that are left: the device walks or searches through th
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from gpu_cep.engine.phase_one.device.in_pieces import run_in_pieces
 from gpu_cep.engine.phase_one.device.label_and_order import label_and_order
 from gpu_cep.engine.phase_one.device.lifted_branches import read_branches
 from gpu_cep.engine.phase_one.device.lifted_matches import lifted_events, read_on_device, reads_lifted
-from gpu_cep.engine.phase_one.device.searched_plans import join_inputs, matches_in_windows, search_on_device
+from gpu_cep.engine.phase_one.device.searched_plans import JOINED, join_inputs, matches_in_windows, search_on_device
 from gpu_cep.engine.phase_one.device.windows import (
     DevicePattern,
     mark_covered,
@@ -30,13 +31,13 @@ from gpu_cep.engine.phase_one.device.windows import (
     prune_on_device,
     windows_on_device,
 )
-from gpu_cep.engine.phase_one.run import PhaseOne, Run
+from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
 from gpu_cep.engine.windows.direct import labels_decide
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.device.interface import Array, Device
 
 
-def phase_one_on_device(run: Run, device: Device, *, searches: bool = True) -> PhaseOne:
+def phase_one_on_device(run: EventRun, device: Device, *, searches: bool = True) -> PhaseOne:
     """Run phase 1 on a device, and return its result on the host; it also `searches` the windows that it can search.
 
     Raises
@@ -50,21 +51,22 @@ def phase_one_on_device(run: Run, device: Device, *, searches: bool = True) -> P
     DeviceLost
         CUDA failed; from now on this process can use no device.
     """
-    return replace(run_in_pieces(run, device, _phase_one, searches=searches), device=device, searches=searches)
+    found = run_in_pieces(run, device, partial(_phase_one, searches=searches))
+    return replace(found, device=device, joins_on=device if searches and run.plan.contenders == JOINED else None)
 
 
-def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
-    """Run phase 1 in pieces that `memory` holds."""
+def _phase_one(run: DeviceRun, memory: DeviceMemory, *, searches: bool) -> PhaseOne:
+    """Run phase 1 in pieces that `memory` holds; it also `searches` the windows that it can search."""
     source = label_and_order(run, memory)
     run.profile.add("filtered", source.total)
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations have no candidate windows"
     if reads_lifted(plan):
-        found = _read_lifted(run, source, memory) if run.searches else PhaseOne(source.whole())
+        found = _read_lifted(run, source, memory) if searches else PhaseOne(source.whole())
         if found is not None:
             return found
-    if not {"summary", "chain"} & set(plan.pruning) or not (plan.windows_suffice or (run.searches and matches_in_windows(plan))):
-        return PhaseOne(source.whole(), inputs=join_inputs(run, source, memory))
+    if not {"summary", "chain"} & set(plan.pruning) or not (plan.windows_suffice or (searches and matches_in_windows(plan))):
+        return PhaseOne(source.whole(), inputs=join_inputs(run, source, memory) if searches else None)
     queries = patterns_on_device(plan, run.tables, run.reported.own, source, run.device)
     try:
         batches = _batches(source, memory, memory.batch_events(source.resident))
@@ -74,7 +76,7 @@ def _phase_one(run: DeviceRun, memory: DeviceMemory) -> PhaseOne:
         return PhaseOne(source.whole())
     query = queries[0]
     if not _is_direct(query, source):
-        searched = search_on_device(run, queries, source, batches, memory)
+        searched = search_on_device(run, queries, source, batches, memory) if searches else None
         if searched is not None:
             return searched
         return _find_candidates(run, query, source, batches) if plan.windows_suffice else PhaseOne(source.whole())

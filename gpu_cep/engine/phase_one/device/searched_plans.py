@@ -52,8 +52,6 @@ def search_on_device(
     There is a query for each branch.
     """
     plan = queries[0].plan
-    if not run.searches:
-        return None
     if counts_by_states(plan):
         return count_on_device(run, queries[0], source, batches, memory)
     if not matches_in_windows(plan) or not all(holds_scopes(query.tables.branch, source, batches) for query in queries):
@@ -68,7 +66,7 @@ def join_inputs(run: DeviceRun, source: EventSource, memory: DeviceMemory) -> Jo
     """
     plan, times = run.plan, source.times
     assert isinstance(plan, EventPlan), "situations are joined elsewhere"
-    if times is None or not run.searches or plan.contenders != JOINED:
+    if times is None or plan.contenders != JOINED:
         return None
     columns = len(plan.layout.ints) + len(plan.layout.floats) + 2
     fits = 8 * columns * source.total <= memory.bytes // _BANK_SHARE
