@@ -10,7 +10,7 @@ independent ways.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,48 +19,28 @@ import pyarrow as pa
 from gpu_cep.lang import ast
 from gpu_cep.lang.groups import expand_groups
 from gpu_cep.oracle.conditions import value_of
-from gpu_cep.oracle.expressions import Scalar, Schema
-from gpu_cep.oracle.options import agreed, known, names
+from gpu_cep.oracle.expressions import Schema
+from gpu_cep.oracle.options import EventOptions, Ranking, agreed, known, names
 from gpu_cep.oracle.patterns import Pattern, pattern_of
 from gpu_cep.oracle.problems import Problem, order_test, window_length, window_test
 from gpu_cep.oracle.selection import STRATEGIES
 from gpu_cep.oracle.streams import Stream, schema_of, streams
 
 Match = dict[str, tuple[int, ...]]
-Ranking = tuple[ast.Expression, bool]
 Bindings = tuple[tuple[int, ...], ...]  # for each variable its stream positions; empty if it is absent
 
 
-def matches(
-    query: ast.Query,
-    events: pa.Table,
-    *,
-    timestamp: str = "ts",
-    partition_by: str | Sequence[str] | None = None,
-    order_by: str | Sequence[str] | None = None,
-    type_column: str = "type",
-    strategy: str | None = None,
-    ties: str = "strict",
-    after_match: str = "all",
-    limit_per_start: int | None = None,
-    ranking: Ranking | None = None,
-    time_unit: str | None = None,
-    functions: Mapping[str, Scalar] | None = None,
-    limit: int = 200_000,
-) -> list[Match]:
+def matches(query: ast.Query, events: pa.Table, options: EventOptions | None = None, *, limit: int = 200_000) -> list[Match]:
     """Return all matches of `query` in `events`, in the order of results (docs/semantics.md).
 
     Parameters
     ----------
     query
         A query over events.
-    events, timestamp, partition_by, order_by, type_column, strategy, ties, after_match, time_unit
+    events
         As in :func:`gpu_cep.match`.
-    limit_per_start, ranking
-        The most matches of one first event that are kept, and the expression by which they are kept first, with
-        whether the greatest come first (None: in the order of results).
-    functions
-        The functions that the query may call, with the kinds of their results.
+    options
+        What the caller says beside the text (None: nothing).
     limit
         The most substitutions that are tried for a stream and branch. Strategies other than
         skip_till_any_match count partial matches. A stream with more is an UnsupportedError.
@@ -71,48 +51,33 @@ def matches(
         For each match, variable → row numbers of the input in stream order, for all variables that
         are not negated. A variable that is absent has no rows.
     """
-    select = known("after_match", after_match, AFTER_MATCH)
-    name, pattern, parts = problems_of(
-        query, events, timestamp=timestamp, partition_by=partition_by, order_by=order_by, type_column=type_column,
-        strategy=strategy, ties=ties, time_unit=time_unit, functions=functions,
-    )  # fmt: skip
+    options = options or EventOptions()
+    select = known("after_match", options.after_match, AFTER_MATCH)
+    name, pattern, parts = problems_of(query, events, options)
     find = known("strategy", name, STRATEGIES)
     matched = []
     for stream, problems in parts:
         found = {_bindings(pattern, match) for problem in problems for match in find(problem, limit)}
         selected = sorted(select(sorted(found, key=_completion)), key=_rank)
-        if limit_per_start is not None:
-            ranked = sorted(selected, key=_value_key(pattern, stream, ranking, schema_of(events, functions or {})))
-            selected = sorted(_first_of_starts(ranked, limit_per_start), key=_rank)
+        if options.limit_per_start is not None:
+            ranked = sorted(selected, key=_value_key(pattern, stream, options.ranking, schema_of(events, options.functions)))
+            selected = sorted(_first_of_starts(ranked, options.limit_per_start), key=_rank)
         matched += [_rows(pattern, stream, bindings) for bindings in selected]
     return matched
 
 
 def problems_of(
-    query: ast.Query,
-    events: pa.Table,
-    *,
-    timestamp: str = "ts",
-    partition_by: str | Sequence[str] | None = None,
-    order_by: str | Sequence[str] | None = None,
-    type_column: str = "type",
-    strategy: str | None = None,
-    ties: str = "strict",
-    time_unit: str | None = None,
-    functions: Mapping[str, Scalar] | None = None,
-) -> tuple[str, Pattern, list[tuple[Stream, list[Problem]]]]:
-    """Return the strategy, the pattern in normal form, and the streams, each with the problem of every branch in it.
-
-    The arguments are those of :func:`matches`.
-    """
+    query: ast.Query, events: pa.Table, options: EventOptions
+) -> tuple[str, Pattern, list[tuple[Stream, list[Problem]]]]:  # fmt: skip
+    """Return the strategy, the pattern in normal form, and the streams, each with the problem of every branch in it."""
     query = expand_groups(query)
-    name = agreed("strategy", query.strategy, strategy) or "skip_till_next_match"
-    keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
-    pattern = pattern_of(query, schema_of(events, functions or {}), type_column)
-    length = window_length(query.within, events.schema.field(timestamp).type, time_unit)
+    name = agreed("strategy", query.strategy, options.strategy) or "skip_till_next_match"
+    keys = agreed("partition_by", query.partition_by, names(options.partition_by)) or ()
+    pattern = pattern_of(query, schema_of(events, options.functions), options.type_column)
+    length = window_length(query.within, events.schema.field(options.timestamp).type, options.time_unit)
     parts = []
-    for stream in streams(events, timestamp, keys, names(order_by)):
-        is_within, is_before = window_test(query.within, length, stream), order_test(ties, stream)
+    for stream in streams(events, options.timestamp, keys, names(options.order_by)):
+        is_within, is_before = window_test(query.within, length, stream), order_test(options.ties, stream)
         parts.append((stream, [Problem(branch, stream, is_within, is_before) for branch in pattern.branches]))
     return name, pattern, parts
 

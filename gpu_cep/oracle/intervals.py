@@ -55,9 +55,9 @@ import pyarrow as pa
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang import ast, ast_intervals
 from gpu_cep.lang.durations import with_durations
-from gpu_cep.oracle.expressions import Assignment, Row, Scalar, Schema, meaning
+from gpu_cep.oracle.expressions import Assignment, Row, Schema, meaning
 from gpu_cep.oracle.meanings import Kind
-from gpu_cep.oracle.options import agreed, known, names
+from gpu_cep.oracle.options import IntervalOptions, agreed, known, names
 from gpu_cep.oracle.relations import INVERSE, Time, holds, is_decided
 from gpu_cep.oracle.rewriting import rewritten
 from gpu_cep.oracle.situations import (
@@ -103,49 +103,37 @@ class IntervalMatch:
 
 
 def matches(
-    query: ast_intervals.IntervalQuery,
-    events: pa.Table,
-    *,
-    timestamp: str = "ts",
-    partition_by: str | Sequence[str] | None = None,
-    order_by: str | Sequence[str] | None = None,
-    detect: str = "final",
-    allen: str = "paper",
-    time_unit: str | None = None,
-    functions: Mapping[str, Scalar] | None = None,
-    gap: ast.Window | None = None,
-    limit: int = 200_000,
-) -> list[IntervalMatch]:
+    query: ast_intervals.IntervalQuery, events: pa.Table, options: IntervalOptions | None = None, *, limit: int = 200_000
+) -> list[IntervalMatch]:  # fmt: skip
     """Return all matches of `query` in `events`.
 
     Parameters
     ----------
     query
         A query over situations.
-    events, timestamp, partition_by, order_by, detect, allen, time_unit
+    events
         As in :func:`gpu_cep.match`.
-    functions
-        Those that the query may call, with the kind of what they give.
-    gap
-        The longest time without events that does not end a situation, where there is one.
+    options
+        What the caller says beside the text (None: nothing).
     limit
         How many combinations of situations may be tried at a time; a stream
         with more is an UnsupportedError.
     """
-    find = known("detect", detect, DETECTION)
-    renamed = known("allen", allen, ALLEN)
-    keys = agreed("partition_by", query.partition_by, names(partition_by)) or ()
-    schema = schema_of(events, functions or {})
+    options = options or IntervalOptions()
+    find = known("detect", options.detect, DETECTION)
+    renamed = known("allen", options.allen, ALLEN)
+    keys = agreed("partition_by", query.partition_by, names(options.partition_by)) or ()
+    schema = schema_of(events, options.functions)
     query = with_durations(query, partial(is_boolean, query.source, schema))
-    parts = streams(events, timestamp, keys, names(order_by))
-    time = events.schema.field(timestamp).type
+    parts = streams(events, options.timestamp, keys, names(options.order_by))
+    time, time_unit = events.schema.field(options.timestamp).type, options.time_unit
     definitions = tuple(definition_of(situation, query.source, schema, time, time_unit) for situation in query.situations)
     constraints = [_constraint(constraint, definitions, renamed) for constraint in query.constraints]
     window = _window(query.within, time, time_unit)
     returns = _returns(query, schema, kind_of(time))
     matched = []
     for stream in parts:
-        problem = Problem(stream, definitions, constraints, length_of(gap, time, time_unit), tick(time) or 1, limit)
+        problem = Problem(stream, definitions, constraints, length_of(options.gap, time, time_unit), tick(time) or 1, limit)
         found = [(combination, at) for combination, at in find(problem) if _is_within(window, combination, at)]
         found.sort(key=lambda detection: _rank(detection[0]))
         matched += [_result(combination, at, problem, returns, keys) for combination, at in found]

@@ -5,7 +5,6 @@ The definitions are those of docs/streams.md, Timeouts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.lang import ast
 from gpu_cep.oracle.events import Bindings, Match, first_event, last_event, problems_of
-from gpu_cep.oracle.expressions import Scalar
-from gpu_cep.oracle.options import known
+from gpu_cep.oracle.options import EventOptions, known
 from gpu_cep.oracle.problems import Problem, Substitution
 from gpu_cep.oracle.selection import RULES, ends_of_runs
 from gpu_cep.oracle.substitutions import is_match
@@ -32,14 +30,7 @@ class Timeout:
     missing: tuple[str, ...]
 
 
-def timeouts(
-    query: ast.Query,
-    events: pa.Table,
-    *,
-    functions: Mapping[str, Scalar] | None = None,
-    limit: int = 200_000,
-    **options: Any,
-) -> list[Timeout]:
+def timeouts(query: ast.Query, events: pa.Table, options: EventOptions | None = None, *, limit: int = 200_000) -> list[Timeout]:
     """Return the timeouts of `query` in `events`, in the order of results (docs/semantics.md).
 
     A start is an event that may begin a run of some branch. Of the runs that begin there, the one
@@ -49,10 +40,10 @@ def timeouts(
 
     Parameters
     ----------
-    query, events, functions, limit, options
-        As for :func:`gpu_cep.oracle.events.matches`; `after_match` is not among the options.
+    query, events, options, limit
+        As for :func:`gpu_cep.oracle.events.matches`; what bears on the choice among matches is not read.
     """
-    name, pattern, parts = problems_of(query, events, functions=functions, **options)
+    name, pattern, parts = problems_of(query, events, options or EventOptions())
     rule_of = known("strategy", name, RULES)
     found = []
     for stream, problems in parts:

@@ -16,6 +16,7 @@ import gpu_cep as cep
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.format import format_query
 from gpu_cep.oracle.events import matches
+from gpu_cep.oracle.options import EventOptions
 from gpu_cep.oracle.timeouts import timeouts
 from tests.api.streams.test_timeouts import STRATEGIES, in_time
 from tests.conformance.expectation import LIMIT
@@ -33,8 +34,8 @@ def by_definition(case: Case) -> list[list[Any]]:
     query, options = cep.parse(case.text), dict(case.options)
     options.pop("after_match", None)
     try:
-        found = matches(query, case.events, limit=LIMIT, after_match="skip_to_next", **options)
-        over = timeouts(query, case.events, limit=LIMIT, **options)
+        found = matches(query, case.events, EventOptions(after_match="skip_to_next", **options), limit=LIMIT)
+        over = timeouts(query, case.events, EventOptions(**options), limit=LIMIT)
     except UnsupportedError:
         assume(False)
         raise

@@ -12,6 +12,7 @@ from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events
 from gpu_cep.oracle.events import Match
+from gpu_cep.oracle.options import EventOptions
 from tests.drawn.queries import Case
 
 LIMIT = 2_000
@@ -20,7 +21,7 @@ LIMIT = 2_000
 def expected(case: Case) -> list[Match]:
     """The oracle's matches; cases that are too much work for it are left out."""
     try:
-        return events.matches(parse(case.text), case.events, **case.options, limit=LIMIT)
+        return events.matches(parse(case.text), case.events, EventOptions(**case.options), limit=LIMIT)
     except UnsupportedError:
         assume(False)
         raise

@@ -17,6 +17,7 @@ from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.options import EventOptions
 from tests.conformance.expectation import LIMIT, answered, expected
 from tests.drawn.patterns import ALL_OPERATORS
 from tests.drawn.queries import Case, cases, whole_language
@@ -30,7 +31,7 @@ def without_conditions(case):
     """The case's query without its WHERE, and the oracle's matches."""
     query = replace(parse(case.text), where=None)
     try:
-        return query, oracle.matches(query, case.events, **case.options, limit=LIMIT)
+        return query, oracle.matches(query, case.events, EventOptions(**case.options), limit=LIMIT)
     except UnsupportedError:
         assume(False)
         raise

@@ -12,6 +12,7 @@ from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events
 from gpu_cep.oracle.expressions import Scalar
 from gpu_cep.oracle.meanings import Kind
+from gpu_cep.oracle.options import EventOptions
 from tests.conformance.expectation import LIMIT
 from tests.drawn.queries import Case, cases
 from tests.results import matches_of
@@ -35,7 +36,7 @@ def test_calls_mean_the_same_everywhere(case: Case) -> None:
     text = through_functions(case.text)
     assume(text != case.text)
     try:
-        wanted = events.matches(parse(text), case.events, functions=SCALARS, **case.options, limit=LIMIT)
+        wanted = events.matches(parse(text), case.events, EventOptions(functions=SCALARS, **case.options), limit=LIMIT)
     except (PatternError, UnsupportedError):
         assume(False)
     functions = {name: scalar.body for name, scalar in SCALARS.items()}

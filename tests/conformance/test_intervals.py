@@ -21,6 +21,7 @@ from gpu_cep.lang.ast_intervals import RELATIONS, IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import intervals
 from gpu_cep.oracle.intervals import IntervalMatch
+from gpu_cep.oracle.options import IntervalOptions
 from gpu_cep.oracle.streams import values
 from gpu_cep.plan.interval_algorithms import INTERVAL_ALGORITHMS
 from gpu_cep.plan.interval_order import OrderChoice
@@ -45,7 +46,7 @@ def expected(case: Case) -> list[IntervalMatch]:
     gap = case.options.get("gap")
     options = {**case.options, "gap": None if gap is None else length_of(gap)}
     try:
-        return intervals.matches(query, case.events, **options, limit=LIMIT)
+        return intervals.matches(query, case.events, IntervalOptions(**options), limit=LIMIT)
     except UnsupportedError:
         assume(False)
         raise

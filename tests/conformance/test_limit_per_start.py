@@ -20,6 +20,7 @@ from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.options import EventOptions
 from gpu_cep.plan import settings
 from tests.conformance.expectation import LIMIT, answered
 from tests.conformance.test_conformance import applicable
@@ -60,7 +61,8 @@ def cases(draw: st.DrawFn) -> Case:
 def expected(case: Case) -> list[oracle.Match]:
     options = dict(case.options)
     order = options.pop("order_matches_by")
-    return oracle.matches(parse(case.text), case.events, **options, ranking=order and read_ranking(order, "abcn"), limit=20 * LIMIT)
+    asked = EventOptions(**options, ranking=order and read_ranking(order, "abcn"))
+    return oracle.matches(parse(case.text), case.events, asked, limit=20 * LIMIT)
 
 
 @examples(300, 3_000)

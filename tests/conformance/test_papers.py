@@ -11,6 +11,7 @@ import pytest
 import gpu_cep
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.options import EventOptions
 from tests.lang.test_papers import CONTAMINATION, SHOPLIFTING, STOCKS
 from tests.results import matches_of
 
@@ -21,7 +22,7 @@ NOON = datetime(2024, 5, 1, 12)
 def matched(text: str, events: pa.Table, **options: Any) -> list[tuple[tuple[int, ...], ...]]:
     """The bindings of each match, by the engine; the oracle has the same."""
     found = matches_of(gpu_cep.match(events, text, output="indices", **options))
-    assert found == oracle.matches(parse(text), events, **options)
+    assert found == oracle.matches(parse(text), events, EventOptions(**options))
     return [tuple(match.values()) for match in found]
 
 

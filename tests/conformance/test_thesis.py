@@ -10,11 +10,12 @@ from examples.stocks import P3, stocks
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
 from gpu_cep.oracle.events import Match
+from gpu_cep.oracle.options import EventOptions
 from tests.results import matches_of
 
 
 def from_oracle(events: pa.Table, text: str, strategy: str) -> list[Match]:
-    return oracle.matches(parse(text), events, timestamp="T", strategy=strategy)
+    return oracle.matches(parse(text), events, EventOptions(timestamp="T", strategy=strategy))
 
 
 def from_engine(events: pa.Table, text: str, strategy: str) -> list[Match]:

@@ -10,6 +10,7 @@ from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import intervals
 from gpu_cep.oracle.intervals import IntervalMatch
+from gpu_cep.oracle.options import IntervalOptions
 
 _TRUTH = {"#": True, ".": False, "?": None}
 
@@ -21,11 +22,11 @@ def lanes(*drawn: str, ts: Sequence[object] | None = None, **columns: Sequence[o
     return pa.table({"ts": times, **truths, **{name: list(values) for name, values in columns.items()}})
 
 
-def found(pattern: str, events: pa.Table, define: str = "A AS a, B AS b", **options: object) -> list[IntervalMatch]:
+def found(pattern: str, events: pa.Table, define: str = "A AS a, B AS b", *, limit: int = 10_000, **options: object) -> list[IntervalMatch]:
     """The matches of `pattern`, which may go on with WITHIN and RETURN, over the situations that `define` names."""
     query = parse(f"DEFINE {define} PATTERN {pattern}")
     assert isinstance(query, IntervalQuery)
-    return intervals.matches(query, events, **options)
+    return intervals.matches(query, events, IntervalOptions(**options), limit=limit)
 
 
 def detected(pattern: str, events: pa.Table, define: str = "A AS a, B AS b", **options: object) -> list[object]:

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.options import EventOptions
 
 NEXT, ANY, ROBUST = "skip_till_next_match", "skip_till_any_match", "robust_skip_till_next_match"
 STRICT, PARTITION = "strict_contiguity", "partition_contiguity"
@@ -16,6 +17,9 @@ def stream(letters: str, **columns: list[object]) -> pa.Table:
     return pa.table({"ts": list(range(1, len(letters) + 1)), "type": list(letters), **columns})
 
 
-def bindings(text: str, events: pa.Table, strategy: str = NEXT, **options: object) -> list[tuple[tuple[int, ...], ...]]:
+def bindings(
+    text: str, events: pa.Table, strategy: str = NEXT, *, limit: int = 10_000, **options: object
+) -> list[tuple[tuple[int, ...], ...]]:  # fmt: skip
     """The bindings of each match, in the order of the pattern's variables."""
-    return [tuple(match.values()) for match in oracle.matches(parse(text), events, strategy=strategy, **options)]
+    found = oracle.matches(parse(text), events, EventOptions(strategy=strategy, **options), limit=limit)
+    return [tuple(match.values()) for match in found]

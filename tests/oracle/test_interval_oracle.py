@@ -11,6 +11,7 @@ from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import intervals
+from gpu_cep.oracle.options import IntervalOptions
 from tests.oracle.lanes import detected, found, lanes
 
 # Table 1, as printed: A, B, and td of Table 2.
@@ -131,7 +132,7 @@ def _listing_1(detect):
     fast = [60] * 4 + [80] * 4 + [90] * 4 + [60] * 4  # A = [0, 6) overlaps B = [4, 12), which overlaps C = [9, 14)
     slow = [60] * 16
     rows = [*_car(1, accelerations, slow), *_car(2, accelerations, fast)]
-    return intervals.matches(query, pa.Table.from_pylist(rows), detect=detect, time_unit="s")
+    return intervals.matches(query, pa.Table.from_pylist(rows), IntervalOptions(detect=detect, time_unit="s"))
 
 
 def test_listing_1():

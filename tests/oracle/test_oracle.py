@@ -8,6 +8,7 @@ import pytest
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.options import EventOptions
 from tests.oracle.queries import ANY, bindings, stream
 
 
@@ -255,5 +256,6 @@ def test_meaningless(text):
 
 
 def test_contradicting_strategy():
+    query = parse("PATTERN A a WHERE skip_till_any_match { a.ts > 1 }")
     with pytest.raises(PatternError, match="strategy"):
-        oracle.matches(parse("PATTERN A a WHERE skip_till_any_match { a.ts > 1 }"), stream("A"), strategy="skip_till_next_match")
+        oracle.matches(query, stream("A"), EventOptions(strategy="skip_till_next_match"))

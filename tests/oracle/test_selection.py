@@ -9,6 +9,7 @@ from examples.stocks import P3, stocks
 from gpu_cep.errors import PatternError
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.options import EventOptions
 from tests.oracle.queries import ANY, NEXT, PARTITION, ROBUST, STRICT, bindings, stream
 
 
@@ -87,7 +88,7 @@ def test_a_window_of_events_counts_the_stream_also_in_a_partition():
 def test_robust_matches_of_p3():
     """The thesis' list after Example 6.5."""
     numbers = stocks()["n"].to_pylist()
-    found = oracle.matches(parse(P3), stocks(), timestamp="T", strategy=ROBUST)
+    found = oracle.matches(parse(P3), stocks(), EventOptions(timestamp="T", strategy=ROBUST))
     assert [{name: tuple(numbers[row] for row in rows) for name, rows in match.items()} for match in found] == [
         {"s1": (1,), "s2": (4,), "s3": (5, 6), "s4": (7,)},
         {"s1": (3,), "s2": (4,), "s3": (5, 6), "s4": (7,)},
@@ -160,4 +161,4 @@ def test_bindings_decide_between_matches_of_the_same_events(after_match):
 @pytest.mark.parametrize("option", [{"after_match": "skip_past"}, {"strategy": "greedy"}])
 def test_unknown_option(option):
     with pytest.raises(PatternError, match="is one of"):
-        oracle.matches(parse("PATTERN A a"), stream("A"), **option)
+        oracle.matches(parse("PATTERN A a"), stream("A"), EventOptions(**option))

@@ -9,6 +9,7 @@ from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang import ast
 from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events
+from gpu_cep.oracle.options import EventOptions
 from tests.drawn.patterns import ALL_OPERATORS
 from tests.drawn.queries import Case, cases, trend_cases
 
@@ -21,7 +22,7 @@ ALL_CASES = st.one_of(
 
 def found(case: Case, **options: object) -> list[events.Match]:
     try:
-        return events.matches(parse(case.text), case.events, **case.options | options, limit=2_000)
+        return events.matches(parse(case.text), case.events, EventOptions(**case.options | options), limit=2_000)
     except UnsupportedError:
         assume(False)
         raise

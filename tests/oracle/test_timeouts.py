@@ -6,13 +6,15 @@ import pytest
 
 from gpu_cep.errors import PatternError
 from gpu_cep.lang.parser import parse
+from gpu_cep.oracle.options import EventOptions
 from gpu_cep.oracle.timeouts import timeouts
 from tests.oracle.queries import ANY, NEXT, PARTITION, STRICT, bindings, stream
 
 
 def found(text, events, strategy=NEXT, **options):
     """The bindings of each timeout, and what is missing."""
-    return [(tuple(each.prefix.values()), each.missing) for each in timeouts(parse(text), events, strategy=strategy, **options)]
+    over = timeouts(parse(text), events, EventOptions(strategy=strategy, **options))
+    return [(tuple(each.prefix.values()), each.missing) for each in over]
 
 
 def test_what_a_run_has_bound_when_its_window_is_over():

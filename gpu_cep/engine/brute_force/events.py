@@ -28,6 +28,7 @@ from gpu_cep.lang.ast import Query
 from gpu_cep.oracle.events import matches as oracle_matches
 from gpu_cep.oracle.expressions import Scalar
 from gpu_cep.oracle.meanings import Kind
+from gpu_cep.oracle.options import EventOptions
 from gpu_cep.plan.event_plan import Plan
 
 
@@ -45,13 +46,12 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     times = load_times(columns, plan.query.timestamp)
     order = plan.settings.order_matches_by
     ranking = None if order is None else read_ranking(order, [variable.name for variable in plan.query.variables])
-    found = oracle_matches(
-        query, columns.table,
+    asked = EventOptions(
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, type_column=options.type_column,
         strategy=options.strategy, ties=options.ties, time_unit=options.time_unit, after_match=plan.settings.after_match,
-        limit_per_start=plan.settings.limit_per_start, ranking=ranking,
-        functions=scalars(plan, options.functions),
+        limit_per_start=plan.settings.limit_per_start, ranking=ranking, functions=scalars(plan, options.functions),
     )  # fmt: skip
+    found = oracle_matches(query, columns.table, asked)
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
         raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")

@@ -33,6 +33,7 @@ from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.oracle.intervals import IntervalMatch, matches
+from gpu_cep.oracle.options import IntervalOptions
 from gpu_cep.plan.interval_plan import IntervalPlan
 
 
@@ -47,13 +48,13 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
         There are more than `max_matches`.
     """
     columns = event_columns(plan, to_host(table))
-    found = matches(
-        # the engine computes what it returns
-        replace(query, returns=()), _in_days(to_host(columns.table), options.timestamp),
+    asked = IntervalOptions(
         timestamp=options.timestamp, partition_by=options.partition_by, order_by=options.order_by, detect=options.detect,
         allen=options.allen, time_unit=options.time_unit, gap=None if options.gap is None else length_of(options.gap),
         functions=scalars(plan, options.functions),
     )  # fmt: skip
+    # the engine computes what it returns
+    found = matches(replace(query, returns=()), _in_days(to_host(columns.table), options.timestamp), asked)
     limit = plan.settings.max_matches
     if limit is not None and len(found) > limit:
         raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")

@@ -16,6 +16,7 @@ from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.matchers.automaton import longest_runs
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.parser import parse
+from gpu_cep.oracle.options import EventOptions
 from gpu_cep.oracle.timeouts import timeouts
 from tests.api.streams.test_stream import AFTER_MATCH, in_numbers, live_of, over_time, ticks_of
 from tests.conformance.expectation import LIMIT, answered, expected
@@ -30,7 +31,7 @@ def by_definition(case: Case) -> list[tuple[str, object, list[str]]]:
     """What the oracle says of a case: a row for each match, then one for each timeout."""
     options = {name: value for name, value in case.options.items() if name != "after_match"}
     try:
-        found = timeouts(parse(case.text), case.events, limit=LIMIT, **options)
+        found = timeouts(parse(case.text), case.events, EventOptions(**options), limit=LIMIT)
     except UnsupportedError:
         assume(False)
         raise

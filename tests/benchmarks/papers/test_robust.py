@@ -9,6 +9,7 @@ import pytest
 import gpu_cep
 from benchmarks.papers.post_processing import conforming
 from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.options import EventOptions
 from tests.results import matches_of
 
 QUERIES = [
@@ -26,7 +27,7 @@ QUERIES = [
 def test_post_processing(query: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     events = pa.table({"ts": np.cumsum(rng.integers(0, 3, 12)), "v": rng.integers(0, 6, 12)})
-    wanted = oracle.matches(gpu_cep.parse(query), events, strategy="robust_skip_till_next_match")
+    wanted = oracle.matches(gpu_cep.parse(query), events, EventOptions(strategy="robust_skip_till_next_match"))
     every = gpu_cep.match(events, query, strategy="skip_till_any_match", output="indices")
     assert len(wanted) < every.num_rows
     assert matches_of(conforming(every)) == wanted
