@@ -161,7 +161,7 @@ def _group_bounds(node: ast.Repeat) -> str:
     """Return the text of the bounds of a composite, which takes no other quantifier and no UNTIL."""
     if node.until is not None:
         raise ValueError("UNTIL is written on a variable")
-    return write_bounds(node.minimum, node.maximum)
+    return "?" if (node.minimum, node.maximum) == (0, 1) else write_bounds(node.minimum, node.maximum)
 
 
 @_pattern.register

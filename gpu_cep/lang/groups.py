@@ -2,14 +2,18 @@
 
 ``SEQ(a, SEQ(b, c){2}) WHERE b.x < c.x`` is ``SEQ(a, SEQ(SEQ(b1, c1), SEQ(b2, c2))) WHERE b1.x < c1.x
 AND b2.x < c2.x``. A condition that names a group's variables holds in each repetition.
+
+``SEQ(a, SEQ(b, c){0,2})`` is an OR of what it may be: no repetition, one, or two. The variables of
+a group that is repeated once at most, ``SEQ(b, c)?``, keep their names.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain, product
+from math import prod
 from typing import Any, TypeVar
 
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
@@ -18,25 +22,42 @@ from gpu_cep.lang.ast import And, Expression, Gap, Next, Node, Not, Or, PatternN
 from gpu_cep.lang.walks import children, declared
 
 MOST_REPETITIONS = 1024
+MOST_NUMBERS = 64
+"""The largest number of repetitions where a group may have several numbers of them: each is written out."""
+MOST_CHOICES = 1024
+"""The most choices of which groups are left out."""
 
 NodeT = TypeVar("NodeT", bound=Node)
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A repeated composite: its node, the variables in it, and how often it is repeated."""
+    """A repeated composite: its node, and the variables in it."""
 
     node: Repeat
     variables: frozenset[str]
 
     @property
     def repetitions(self) -> range:
-        """Return the numbers of the repetitions."""
-        return range(1, self.node.minimum + 1)
+        """Return the numbers of the repetitions; of a group without a largest one, which is refused, none."""
+        return range(1, (self.node.maximum or 0) + 1)
+
+    @property
+    def numbered(self) -> bool:
+        """Return whether the variables of a repetition have its number."""
+        return self.node.maximum != 1
 
     def copied(self, node: NodeT, number: int) -> NodeT:
         """Return `node` with the variables of one repetition in place of the group's."""
-        return _renamed(node, {name: f"{name}{number}" for name in self.variables})
+        return _renamed(node, {name: f"{name}{number}" for name in self.variables}) if self.numbered else node
+
+    def written_out(self) -> list[PatternNode | None]:
+        """Return the copies, as an OR of each number of them, the largest first; then None if there may be no copy."""
+        copies = [self.copied(self.node.element, number) for number in self.repetitions]
+        numbers = range(len(copies), max(self.node.minimum, 1) - 1, -1)
+        sequences = tuple(Seq(tuple(copies[:number]), span=self.node.span) for number in numbers)
+        present = sequences[0] if len(sequences) == 1 else Or(sequences, span=self.node.span)
+        return [present] if self.node.minimum else [present, None]
 
 
 def expand_groups(query: Query) -> Query:
@@ -49,13 +70,15 @@ def expand_groups(query: Query) -> Query:
     >>> print(format_query(expand_groups(parse("PATTERN SEQ(a, SEQ(b, c){2}) WHERE b.x < c.x AND a.x < c1.x"))))
     PATTERN SEQ(a, SEQ(SEQ(b1, c1), SEQ(b2, c2)))
     WHERE b1.x < c1.x AND b2.x < c2.x AND a.x < c1.x
+    >>> print(format_query(expand_groups(parse("PATTERN SEQ(a, SEQ(b, c){0,2}, d)"))))
+    PATTERN OR(SEQ(a, OR(SEQ(SEQ(b1, c1), SEQ(b2, c2)), SEQ(SEQ(b1, c1))), d), SEQ(a, d))
 
     Raises
     ------
     PatternError
         A name means no single variable: that of a copy is one of the query's, or RETURN names a group's variable.
     UnsupportedError
-        A group stands in a group, or is repeated otherwise than a number of times.
+        A group stands in a group, or has no largest number of repetitions, or NEXT follows it alone and it may be left out.
     """
     groups = [_Group(node, frozenset(declared(node))) for node in _groups(query.pattern)]
     if not groups:
@@ -63,7 +86,7 @@ def expand_groups(query: Query) -> Query:
     _check(query, groups)
     return replace(
         query,
-        pattern=_expanded(query.pattern, groups),
+        pattern=_one_of(query.pattern, groups),
         where=None if query.where is None else _conditions(query.where, groups),
         strategy_variables=tuple(copy for name in query.strategy_variables for copy in _copies(name, groups)),
     )
@@ -86,22 +109,50 @@ def _of_repetitions(conjunct: Expression, groups: list[_Group]) -> Iterator[Expr
         yield copy
 
 
-def _expanded(node: PatternNode, groups: list[_Group]) -> PatternNode:
+def _one_of(pattern: PatternNode, groups: list[_Group]) -> PatternNode:
+    """Return what a pattern with groups may be, as an OR if it may be several things."""
+    choices = tuple(choice for choice in _choices(pattern, groups) if choice is not None)
+    return choices[0] if len(choices) == 1 else Or(choices, span=pattern.span)
+
+
+def _choices(node: PatternNode, groups: list[_Group]) -> list[PatternNode | None]:
+    """Return what `node` may be for each choice of groups that are left out; None where nothing is left of it."""
     match node:
         case Repeat(element) if not isinstance(element, Variable):
-            group = next(each for each in groups if each.node is node)
-            return Seq(tuple(group.copied(element, number) for number in group.repetitions), span=node.span)
-        case Seq(elements) | And(elements) | Or(elements):
-            return replace(node, elements=tuple(_expanded(each, groups) for each in elements))
+            return next(each for each in groups if each.node is node).written_out()
+        case Seq(elements) | And(elements):
+            parts = [_choices(each, groups) for each in elements]
+            _check_number(prod(map(len, parts)), node)
+            return [_joined(node, choice) for choice in product(*parts)]
+        case Or(elements):
+            found = [choice for each in elements for choice in _choices(each, groups)]
+            alternatives = _joined(node, found)
+            return [alternatives] if alternatives is None or None not in found else [alternatives, None]
         case Not(element) | Next(element) | Gap(element):
-            return replace(node, element=_expanded(element, groups))
-    return node
+            return [None if choice is None else replace(node, element=choice) for choice in _choices(element, groups)]
+    return [node]
+
+
+def _joined(node: Seq | And | Or, elements: Sequence[PatternNode | None]) -> PatternNode | None:
+    """Return `node` with the elements that are not left out, or None if all are."""
+    present = tuple(each for each in elements if each is not None)
+    if isinstance(node, Seq) and elements[0] is None and present and isinstance(present[0], Next | Gap):
+        message = "NEXT, FIRST or ANY with nothing before it but a group that may be left out is not supported"
+        raise UnsupportedError([Diagnostic(message, present[0].span, "write the alternatives as OR(SEQ(…), SEQ(…))")])
+    return replace(node, elements=present) if present else None
+
+
+def _check_number(choices: int, node: PatternNode) -> None:
+    """Raise UnsupportedError if there are too many choices of groups that are left out."""
+    if choices > MOST_CHOICES:
+        message = f"a pattern with {choices:,} choices of groups that are left out is not supported"
+        raise UnsupportedError([Diagnostic(message, node.span, f"up to {MOST_CHOICES:,} are")])
 
 
 def _copies(name: str, groups: list[_Group]) -> list[str]:
     """Return the names that stand for a variable once groups are expanded."""
     group = next((each for each in groups if name in each.variables), None)
-    return [name] if group is None else [f"{name}{number}" for number in group.repetitions]
+    return [name] if group is None or not group.numbered else [f"{name}{number}" for number in group.repetitions]
 
 
 def _groups(node: PatternNode) -> Iterator[Repeat]:
@@ -120,37 +171,39 @@ def _check(query: Query, groups: list[_Group]) -> None:
     refused = [fault for group in groups for fault in _refused(group.node)]
     if refused:
         raise UnsupportedError(refused)
-    grouped = frozenset[str]().union(*(group.variables for group in groups))
-    faults = [*_name_faults(query.pattern, groups, grouped)]
+    faults = [*_name_faults(query.pattern, groups)]
+    numbered = frozenset[str]().union(*(group.variables for group in groups if group.numbered))
     for item in query.returns:
-        for name in sorted(grouped.intersection(_names(item))):
+        for name in sorted(numbered.intersection(_names(item))):
             hint = f"name a repetition: {', '.join(_copies(name, groups)[:3])}"
             faults.append(Diagnostic(f"{name!r} stands in a repeated group, and so for several variables", item.span, hint))
     if faults:
         raise PatternError(faults)
 
 
-def _name_faults(pattern: PatternNode, groups: list[_Group], grouped: frozenset[str]) -> Iterator[Diagnostic]:
+def _name_faults(pattern: PatternNode, groups: list[_Group]) -> Iterator[Diagnostic]:
     """Yield the names of the pattern that would mean several variables."""
     everywhere = Counter(declared(pattern))
-    for name in sorted(grouped):
+    for name in sorted(frozenset[str]().union(*(group.variables for group in groups))):
         inside = next(group for group in groups if name in group.variables)
         if everywhere[name] != Counter(declared(inside.node))[name]:
             yield Diagnostic(f"{name!r} stands in a repeated group, and outside of it", inside.node.span, "rename one of them")
         for copy in _copies(name, groups):
-            if copy in everywhere:
+            if copy != name and copy in everywhere:
                 message = f"{copy!r} is a variable of the query, and a copy of {name!r} in a repeated group"
                 yield Diagnostic(message, inside.node.span, "rename one of them")
 
 
 def _refused(node: Repeat) -> Iterator[Diagnostic]:
     """Yield why a composite cannot be repeated so."""
-    if node.minimum != node.maximum or not node.greedy:
-        message = "a group whose number of repetitions is open is not supported"
-        yield Diagnostic(message, node.span, "a group is repeated a number of times: SEQ(b, c){3}")
-    elif node.minimum > MOST_REPETITIONS:
-        message = f"a group of {node.minimum:,} repetitions is not supported"
-        yield Diagnostic(message, node.span, f"up to {MOST_REPETITIONS:,} are")
+    if not node.greedy:
+        yield Diagnostic("a reluctant quantifier on a group is not supported", node.span, "the strategy says which repetitions there are")
+    if node.maximum is None:
+        message = "a group without a largest number of repetitions is not supported"
+        yield Diagnostic(message, node.span, f"write the most that there may be: SEQ(b, c){{{node.minimum},{max(node.minimum, 5)}}}")
+    elif node.maximum > (most := MOST_REPETITIONS if node.minimum == node.maximum else MOST_NUMBERS):
+        message = f"a group of {'' if node.minimum == node.maximum else 'up to '}{node.maximum:,} repetitions is not supported"
+        yield Diagnostic(message, node.span, f"up to {most:,} are")
     if next(_groups(node.element), None) is not None:
         yield Diagnostic("a repeated group in a repeated group is not supported", node.span, "write one of them out")
 

@@ -267,8 +267,8 @@ _PLACES = (
         before="PLUS STAR QUESTION _RBRACE",
     ),
     _place(
-        "PLUS STAR QUESTION _LBRACE",
-        "a group is repeated a number of times, SEQ(A a, B b){3}; + and others stand behind one variable, SEQ(A a, B b+)",
+        "PLUS STAR _LBRACE",
+        "behind a group stands ? or how often it is repeated, SEQ(A a, B b){1,3}; + and * stand behind one variable, SEQ(A a, B b+)",
         unexpected="COMPARISON", before="_RPAR",
     ),
     _place("_LBRACE", _strategy),

@@ -27,12 +27,16 @@ def cases(draw: st.DrawFn) -> tuple[Case, Case]:
     group, copy = draw(st.sampled_from(GROUPS))
     condition, of_copy = draw(st.sampled_from(CONDITIONS))
     number, frame = draw(st.integers(1, 3)), draw(st.sampled_from(("SEQ(A a, {g})", "SEQ(A a, {g}, B d)", "AND(A a, {g})")))
-    copies = f"SEQ({', '.join(copy.format(n=n) for n in range(1, number + 1))})"
+    least = draw(st.sampled_from((number, number, number - 1, 0)))
+    numbers = range(1, number + 1) if number > 1 else [""]
+    copies = [copy.format(n=n) for n in numbers]
+    written_out = [frame.format(g=f"SEQ({', '.join(copies[:count])})") for count in range(number, max(least, 1) - 1, -1)]
+    written_out += [] if least else [frame.replace(", {g}", "")]
     of_copy = of_copy or condition.replace("b.x = 0 OR c.k = a.k", "(b{n}.x = 0 OR c{n}.k = a.k)")
-    written = dict.fromkeys(of_copy.format(n=n) for n in range(1, number + 1))
+    written = dict.fromkeys(of_copy.format(n=n) for n in numbers)
     size = draw(st.sampled_from((0, 3, 5, 7, 9, 9, 9)))
-    letters, numbers = st.sampled_from("ABABABX"), st.sampled_from((0, 0, 1, None))
-    drawn = [draw(st.lists(each, min_size=size, max_size=size)) for each in (letters, numbers, numbers)]
+    letters, values = st.sampled_from("ABABABX"), st.sampled_from((0, 0, 1, None))
+    drawn = [draw(st.lists(each, min_size=size, max_size=size)) for each in (letters, values, values)]
     events = pa.table({
         "ts": pa.array(range(size), pa.int64()), "type": pa.array(drawn[0], pa.string()),
         "k": pa.array(drawn[1], pa.int64()), "x": pa.array(drawn[2], pa.int64()),
@@ -40,9 +44,11 @@ def cases(draw: st.DrawFn) -> tuple[Case, Case]:
     options = {"strategy": draw(st.sampled_from(STRATEGIES))}
 
     def case(pattern: str, where: str) -> Case:
-        return Case(f"PATTERN {frame.format(g=pattern)}{f' WHERE {where}' if where else ''} WITHIN 9", events, options)
+        return Case(f"PATTERN {pattern}{f' WHERE {where}' if where else ''} WITHIN 9", events, options)
 
-    return case(f"{group}{{{number}}}", condition), case(copies, " AND ".join(filter(None, written)))
+    bounds = f"{{{number}}}" if least == number else f"{{{least},{number}}}"
+    grouped = case(frame.format(g=f"{group}{bounds}"), condition)
+    return grouped, case(f"OR({', '.join(written_out)})", " AND ".join(filter(None, written)))
 
 
 @examples(150, 1_500)
@@ -68,3 +74,16 @@ def test_a_group_in_a_stream_in_a_rule_set_and_in_a_report_of_progress():
     together = gpu_cep.match_all(events, {"one": query}, output="events")
     assert together.drop_columns("pattern") == gpu_cep.match(events, query, output="events")
     assert max(gpu_cep.progress(events, query)["reached"].to_pylist()) == 5
+
+
+def test_a_group_that_may_be_left_out_in_a_stream_and_in_a_rule_set():
+    letters = "ABCDACDABCBCD"
+    events = pa.table({"ts": range(len(letters)), "type": list(letters)})
+    query = "PATTERN SEQ(A a, SEQ(B b, C c){0,2}, D d) WITHIN 6 RETURN a.ts AS a, c1.ts AS c1, c2.ts AS c2, d.ts AS d"
+    wanted = gpu_cep.match(events, query)
+    found = {tuple(row.values())[2:] for row in wanted.to_pylist()}
+    assert found == {(0, 2, None, 3), (0, None, None, 3), (4, None, None, 6), (7, 9, 11, 12), (7, 9, None, 12), (7, None, None, 12)}
+    live = gpu_cep.stream(query, events.schema)
+    parts = [*(live.push(events.slice(row, 1)) for row in range(events.num_rows)), live.finish()]
+    assert sorted((row for part in parts for row in part.to_pylist()), key=str) == sorted(wanted.to_pylist(), key=str)
+    assert gpu_cep.match_all(events, {"one": query}).drop_columns("pattern") == wanted

@@ -17,10 +17,11 @@ import gpu_cep as cep
 from gpu_cep.analysis import coercion, memberships, normalize
 from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.errors import CepError, MatchLimitExceeded, PatternError, PatternSyntaxError, UnsupportedError
-from gpu_cep.lang import limits, parser
+from gpu_cep.lang import groups, limits, parser
 from gpu_cep.plan import programs
 from gpu_cep.plan.row_patterns import planner as row_planner
 from gpu_cep.plan.row_patterns import steps
+from gpu_cep.queries.plans import as_query
 
 LANGUAGE = Path(__file__).resolve().parents[2] / "docs" / "language.md"
 EVENTS = pa.table({"ts": [1, 2], "n": [1, 2], "s": ["x", "y"], "type": ["A", "B"]})
@@ -109,6 +110,9 @@ LIMITS = {
     ),
     "branches of a pattern, which `a?` doubles": Limit(
         normalize.MAX_BRANCHES, lambda n: match(f"PATTERN OR({', '.join(f'v{v}' for v in range(n))})"), UnsupportedError
+    ),
+    "repetitions of a group that may have several numbers of them, `SEQ(…){n,m}`": Limit(
+        groups.MOST_NUMBERS, lambda n: as_query(f"PATTERN SEQ(a, b){{1,{n}}}"), UnsupportedError
     ),
     "bounds of a quantifier": Limit(normalize.MAX_BOUND, lambda n: match(f"PATTERN a{{{n}}}"), UnsupportedError),
     "float attributes in one condition over several events, and others": Limit(programs.BANK_COLUMNS, of_floats, UnsupportedError),

@@ -66,7 +66,7 @@ line 1, column 1: found 'every', expected FROM, PARTITION BY, DEFINE or PATTERN
   ^^^^^
   hint: A -> B is written PATTERN SEQ(A a, B b); every match is found: see strategies and after_match
 
-line 1, column 23: found 'MEASURES', expected '{', WHERE, WITHIN, RETURN or the end of the query
+line 1, column 23: found 'MEASURES', expected a quantifier, WHERE, WITHIN, RETURN or the end of the query
   PATTERN SEQ(A a, B b) MEASURES a.x
                         ^^^^^^^^
   hint: what a match returns stands at its end: RETURN a.price AS price
@@ -212,7 +212,7 @@ FOREIGN = {
     "PATTERN SEQ(A AS a, B b)": "a variable stands right behind its event type: A a",
     "PATTERN SEQ(a:A, B b)": "a variable stands behind its event type: A a",
     "PATTERN SEQ(A a, (B b, C c)+)": "brackets do not group",
-    "PATTERN SEQ(A a, B b)+": "a group is repeated a number of times, SEQ(A a, B b){3}; + and others stand behind one variable",
+    "PATTERN SEQ(A a, B b)+": "behind a group stands ? or how often it is repeated, SEQ(A a, B b){1,3}; + and * stand behind one variable",
     "PATTERN SEQ(A a, B b*?)": "there are no reluctant quantifiers",
     "PATTERN SEQ(A a, B b+?, C c)": "there are no reluctant quantifiers",
     "PATTERN SEQ(A a, B b{2,}?, C c)": "there are no reluctant quantifiers",

@@ -55,6 +55,13 @@ ANALYSIS = (
         ("tests/lang/test_groups.py", "tests/conformance/test_groups.py"),
     ),
     Fault(
+        "group-is-never-left-out",
+        "gpu_cep/lang/groups.py",
+        "return [present] if self.node.minimum else [present, None]",
+        "return [present]",
+        ("tests/lang/test_groups.py", "tests/conformance/test_groups.py"),
+    ),
+    Fault(
         "group-variable-outside-of-it",
         "gpu_cep/lang/groups.py",
         "if everywhere[name] != Counter(declared(inside.node))[name]:",

@@ -30,18 +30,21 @@ class Pattern(Buildable):
         """Return ``NOT(…)`` of the pattern; see :func:`not_`."""
         return not_(self)
 
-    def times(self, number: int) -> Pattern:
-        """Return ``SEQ(…){number}``: the group, so many times one after the other.
+    def times(self, minimum: int, maximum: int | None = None) -> Pattern:
+        """Return ``SEQ(…){minimum}``, or ``SEQ(…){minimum,maximum}``: the group, so many times one after the other.
 
         >>> from gpu_cep.lang.builder import seq, var
-        >>> seq(var("a"), seq(var("b"), var("c")).times(3))
-        PATTERN SEQ(a, SEQ(b, c){3})
+        >>> seq(var("a"), seq(var("b"), var("c")).times(3), seq(var("d"), var("e")).times(1, 2))
+        PATTERN SEQ(a, SEQ(b, c){3}, SEQ(d, e){1,2})
         """
         if not isinstance(self.ast, tree.Seq | tree.And | tree.Or):
             raise PatternError(f"only seq(…), all_of(…) and any_of(…) are repeated, not {_written(self)}")
-        if _bound(number) < 1:
-            raise PatternError("a group is repeated once at least")
-        return Pattern(tree.Repeat(self.ast, _bound(number), _bound(number)))
+        least = _bound(minimum)
+        return Pattern(_repeat(self.ast, least, least if maximum is None else _bound(maximum), "repetition"))
+
+    def optional(self) -> Pattern:
+        """Return ``SEQ(…)?``: the group, or nothing."""
+        return self.times(0, 1)
 
     def _query(self) -> tree.Query:
         return tree.Query(self.ast)
@@ -125,11 +128,7 @@ class Variable(Pattern, Named):
     def _repeated(self, minimum: int, maximum: int | None) -> Variable:
         if isinstance(self.ast, tree.Repeat):
             raise PatternError(f"the variable {name_of(self)} has a quantifier already")
-        if maximum == 0:
-            raise PatternError("a quantifier must allow at least one event")
-        if minimum < 0 or (maximum is not None and maximum < minimum):
-            raise PatternError(f"a quantifier from {minimum} to {maximum} allows nothing")
-        return Variable(tree.Repeat(self.ast, minimum, maximum))
+        return Variable(_repeat(self.ast, minimum, maximum, "event"))
 
     def _reference(self) -> tree.Reference:
         return tree.Reference(name_of(self), None)
@@ -248,6 +247,15 @@ def _condition(value: object) -> Expression:
 
 def _written(pattern: Pattern) -> str:
     return repr(pattern).removeprefix("PATTERN ")
+
+
+def _repeat(element: tree.PatternNode, minimum: int, maximum: int | None, counted: str) -> tree.Repeat:
+    """Return a quantifier, or raise PatternError if it allows nothing; `counted` is what it counts."""
+    if maximum == 0:
+        raise PatternError(f"a quantifier must allow at least one {counted}")
+    if minimum < 0 or (maximum is not None and maximum < minimum):
+        raise PatternError(f"a quantifier from {minimum} to {maximum} allows nothing")
+    return tree.Repeat(element, minimum, maximum)
 
 
 def _bound(number: object) -> int:
