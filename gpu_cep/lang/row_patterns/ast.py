@@ -16,6 +16,8 @@ Semantics = Literal["RUNNING", "FINAL"]
 
 NAVIGATIONS = ("PREV", "NEXT", "FIRST", "LAST")
 PHYSICAL = ("PREV", "NEXT")
+SYNONYMS = {"LAG": "PREV", "LEAD": "NEXT"}
+"""What Snowflake calls them."""
 
 
 @dataclass(frozen=True, slots=True)

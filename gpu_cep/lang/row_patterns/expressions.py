@@ -9,7 +9,7 @@ from gpu_cep.lang import ast, literals
 from gpu_cep.lang.ast import AGGREGATES, Expression, Span
 from gpu_cep.lang.diagnosis import span_of
 from gpu_cep.lang.expressions import Rule, expression_rules, function_of
-from gpu_cep.lang.row_patterns.ast import NAVIGATIONS, PHYSICAL, Classifier, Column, MatchNumber, Navigation, RowAggregate
+from gpu_cep.lang.row_patterns.ast import NAVIGATIONS, PHYSICAL, SYNONYMS, Classifier, Column, MatchNumber, Navigation, RowAggregate
 from gpu_cep.lang.tokens import Word, fault
 
 # Aggregates of event patterns that are navigations here.
@@ -41,8 +41,9 @@ def _call(span: Span, children: list[Any]) -> Expression:
     function = function_of(name, distinct)
     if name.quoted:
         return ast.Call(function, tuple(arguments), span=span)
-    if function.upper() in NAVIGATIONS:
-        return _navigation(function.upper(), arguments, span)
+    navigation = SYNONYMS.get(function.upper(), function.upper())
+    if navigation in NAVIGATIONS:
+        return _navigation(navigation, arguments, span)
     if function in ROW_AGGREGATES:
         return _aggregate(function, arguments, span)
     if function in _NO_OPERANDS:

@@ -203,6 +203,8 @@ def test_words_of_clauses_are_names_where_names_stand():
     ("expression", "expected"),
     [
         ("prev(A.x)", Navigation("PREV", Column("A", "x"))),
+        ("Lag(x, 2)", Navigation("PREV", Column(None, "x"), 2)),
+        ("lead(A.x)", Navigation("NEXT", Column("A", "x"))),
         ("FINAL LAST(x, 2)", Navigation("LAST", Column(None, "x"), 2, "FINAL")),
         ("PREV(RUNNING FIRST(A.x), 3)", Navigation("PREV", Navigation("FIRST", Column("A", "x"), None, "RUNNING"), 3)),
         ("count(*)", RowAggregate("count", None)),
