@@ -97,9 +97,17 @@ def few_chunks(table: pa.Table) -> pa.Table:
 
 
 def _join_chunks(table: pa.Table) -> pa.Table:
-    """Return the table in one chunk, with dictionaries that have no values of events which were given up."""
-    columns = [_encode_again(column) if pa.types.is_dictionary(column.type) else column for column in table.columns]
-    return pa.Table.from_arrays(columns, schema=table.schema).combine_chunks()
+    """Return a copy of the table in one chunk, with dictionaries that have few values of events which were given up."""
+    columns = [_copied(column) for column in table.columns]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def _copied(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return a copy of a column as one array, or as few as can hold it."""
+    if pa.types.is_dictionary(column.type) and sum(len(chunk.dictionary) for chunk in column.chunks) > len(column):
+        return _encode_again(column)
+    # Arrow joins no single chunk with others, and so would return it as it is
+    return pa.concat_arrays(column.chunks) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _encode_again(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -313,3 +313,13 @@ def test_text_may_come_in_any_encoding_and_old_values_are_given_up():
     assert found == 200
     assert live.kept_events <= 51
     assert max(sizes[200:]) < 1.2 * max(sizes[:200])
+
+
+def test_what_is_kept_of_a_push_does_not_hold_all_of_it():
+    rows = 10_000
+    keys = pa.array(["x", "y"] * (rows // 2)).dictionary_encode()
+    events = pa.table({"ts": range(rows), "k": keys, "x": pa.array(range(rows), pa.float64())})
+    live = cep.stream("PATTERN SEQ(a, b) WHERE strict_contiguity { [k] AND a.x < b.x } WITHIN 9", events.schema)
+    live.push(events)
+    assert 0 < live.kept_events <= 10
+    assert live._state.events.get_total_buffer_size() < rows
