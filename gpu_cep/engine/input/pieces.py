@@ -21,7 +21,7 @@ FEWEST_ROWS = 1 << 15
 class Pieces:
     """A column, piece by piece: ``arrays[p]`` has the rows from ``begins[p]`` to before ``begins[p + 1]``.
 
-    There is one piece at least. All have one dtype.
+    There is one piece at least, and if there are several, none is empty. All have one dtype.
     """
 
     arrays: tuple[Array, ...]
@@ -30,9 +30,10 @@ class Pieces:
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Pieces:
         """Return the column whose rows are those of the arrays, one after the other."""
-        if len(arrays) == 1:
-            return cls((arrays[0],), (0, len(arrays[0])))
-        return cls(tuple(arrays), tuple(accumulate(map(len, arrays), initial=0)))
+        held = arrays if len(arrays) == 1 else [array for array in arrays if len(array)] or arrays[:1]
+        if len(held) == 1:
+            return cls((held[0],), (0, len(held[0])))
+        return cls(tuple(held), tuple(accumulate(map(len, held), initial=0)))
 
     def __len__(self) -> int:
         return self.begins[-1]

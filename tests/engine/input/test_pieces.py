@@ -116,6 +116,7 @@ def test_pieces_are_their_rows(arrays, data):
     whole = [value for array in arrays for value in array]
     rows = [row for row in range(len(whole)) if data.draw(st.booleans())]
     assert len(pieces) == len(whole)
+    assert all(map(len, pieces.arrays)) or not whole
     assert pieces.whole.tolist() == whole
     assert pieces.at(np.array(rows, np.int64)).tolist() == [whole[row] for row in rows]
     shuffled = data.draw(st.permutations(rows))
