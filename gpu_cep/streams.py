@@ -166,7 +166,8 @@ class Stream:
         """
         self._refuse_finished()
         fitting = self._fit(to_host(read_events(events)))
-        state, late = push_events(self._live, self._state, fitting.select(self._live.schema.names).cast(self._live.schema))
+        taken = fitting.select(self._live.schema.names).cast(self._live.schema)
+        state, late = push_events(self._live, self._state, taken, runs=True)
         if fitting.num_rows:
             self._came = monotonic()
         found = self._run(state, at_once=False)
@@ -277,7 +278,8 @@ class Stream:
         """Make `state` the stream's, and return the matches that have become certain if the engine is to run."""
         if is_due(self._live if not at_once else replace(self._live, every=None), state.clock):
             after, found = certain_matches(self._live, state, Resources(self._threads, self._profile))
-            self._state = give_up_decided(self._live, after, self._threads)
+            brought = state.clock.pushed - self.clock.pushed
+            self._state = give_up_decided(self._live, after, self._threads, brought)
             return found
         self._state = state
         return no_matches(self._live)

@@ -28,24 +28,30 @@ from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
 from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of, with_ties
-from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others
+from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others, keep_rows
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
 from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
 from gpu_cep.engine.streaming.sessions import with_numbers, without_numbers
 from gpu_cep.engine.streaming.state import StreamState, Times
 from gpu_cep.errors import CepError, MatchLimitExceeded
-from gpu_cep.live.clocks import moved_clock, refuse_late, times_of
+from gpu_cep.live.clocks import is_due, moved_clock, refuse_late, times_of
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.plan.certainty import Certain
 from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 
+# Of fewer events, it takes less time to leave out those that no variable can bind before a run than after it.
+_LARGE = 1 << 15
 
-def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[StreamState, npt.NDArray[np.int64]]:
+
+def push_events(
+    live: LiveQuery, state: StreamState, events: pa.Table, *, runs: bool = False
+) -> tuple[StreamState, npt.NDArray[np.int64]]:  # fmt: skip
     """Return the state with further events, of the schema of the query, and the rows of those that were late.
 
     The watermark moves behind the latest event. An event is late if its time is not after the watermark before.
-    Events that no variable can bind are left out, if they do not matter.
+    Events that no variable can bind are left out, if they do not matter. If the engine `runs` next, and these events are most
+    of those that it reads, they are left out afterwards: they are labelled once then, but for the few that are kept.
 
     Raises
     ------
@@ -62,6 +68,8 @@ def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> tuple[
         refuse_late(live, clock, clock.pushed + late)
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
     moved = moved_clock(live, clock, times, pushed=events.num_rows, late=len(late))
+    if runs and live.rows is None and len(times) > max(_LARGE, len(state.times)) and is_due(live, moved):
+        return replace(add_events(replace(state, clock=moved), host, times, clock.pushed + rows), whole=True), late
     chosen, tags = bindable_events(live, host)
     if len(chosen) < len(rows):
         host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
@@ -102,7 +110,8 @@ def certain_matches(live: LiveQuery, state: StreamState, resources: Resources = 
         after, found = certain_rows(live.rows, state, until, resources.threads, live.plan.settings.max_steps, resources.profile)
         return _counted(live, replace(after, clock=replace(state.clock, answered=until)), found.num_rows), found
     if live.timeouts is None:
-        return _certain_matches(live, state, until, resources)
+        after, found = _certain_matches(live, state, until, resources)
+        return _without_unbindable(live, after), found
     own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)
     # both runs read the same columns of the same events
     shared = EventColumns(state.events.slice(0, own.known), live.plan.query, threads=resources.threads)
@@ -110,7 +119,12 @@ def certain_matches(live: LiveQuery, state: StreamState, resources: Resources = 
     read = _read_by(live, Certain.WITH_WINDOW, state, own, shared)
     told, reported = replace(resources, spent=None), Reported(own.own)
     over = answer(live.timeouts, read.table, origin=read.origin, shared=read.shared, reported=reported, resources=told)
-    return after, pa.concat_tables([found, over])
+    return _without_unbindable(live, after), pa.concat_tables([found, over])
+
+
+def _without_unbindable(live: LiveQuery, state: StreamState) -> StreamState:
+    """Return the state after a run, without the events of a whole push that no variable can bind, if they do not matter."""
+    return keep_rows(state, *bindable_events(live, state.events)) if state.whole else state
 
 
 class _Read(NamedTuple):
@@ -127,7 +141,7 @@ def _read_by(live: LiveQuery, certain: Certain, state: StreamState, horizon: Hor
     What comes behind the watermark is not complete.
     """
     table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
-    chosen = events_of_keys(live.tagging, certain, state, horizon, columns)
+    chosen = None if state.whole else events_of_keys(live.tagging, certain, state, horizon, columns)
     if chosen is None:
         return _Read(table, Origin(live.schema, numbers), columns)
     return _Read(table.take(pa.array(chosen)), Origin(live.schema, numbers[chosen]), None)
@@ -199,13 +213,16 @@ def _put_together(
     return _counted(live, state, matches), drop_added(sliced, found)
 
 
-def give_up_decided(live: LiveQuery, state: StreamState, threads: int | None) -> StreamState:
-    """Return the state after a run, without the known events on which no later match depends, if these may be many."""
+def give_up_decided(live: LiveQuery, state: StreamState, threads: int | None, brought: int = 0) -> StreamState:
+    """Return the state after a run, without the known events on which no later match depends, if these may be many.
+
+    `brought` says how many events the last push had. Where most pushes are large, windows give up as many.
+    """
     until = state.clock.answered
     if live.decisive is None or until is None:
         return state
     known = count_until(state, until)
-    if not is_worth_a_look(state, known):
+    if not is_worth_a_look(state, known, brought if brought > _LARGE else 0):
         return state
     try:
         kept = _decisive_rows(live.plan, live.decisive, state.events.slice(0, known), state.times[:known], threads)

@@ -38,6 +38,7 @@ STREAMS = (
     Fault("event-before-the-window-forgotten", _HORIZON, "state, before, tied)", "state, before, tied[:0])", _OUTPUTS),
     Fault("order-of-arrival-taken-for-order", _KEPT, "(moved_times[1:] < moved_times[:-1]).any()", "False", _STREAM),
     Fault("values-of-old-events-kept", _KEPT, "> len(column):", "> 1 << 60:", _STREAM),
+    Fault("unbindable-events-of-large-pushes-kept", _STEPS, "if state.whole else state\n", "if False else state\n", _STREAM),
     Fault("push-kept-by-its-slice", _KEPT, "pa.concat_arrays(column.chunks) if", "column if", _STREAM),
     Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
     Fault("detected-before-the-last-run", _SITUATIONS, "isinstance(ends, TimeSlice) and ends != WHOLE", "False", _OUTPUTS),

@@ -71,9 +71,9 @@ def decided_by_streams(plan: Plan) -> Decisive | None:
     return LastOfStreams(len(plan.query.positives) - 1) if contiguous else None
 
 
-def is_worth_a_look(state: StreamState, known: int) -> bool:
-    """Return whether so many known events may well be many more than those that matter."""
-    return known > max(_FEWEST, 2 * state.settled)
+def is_worth_a_look(state: StreamState, known: int, brought: int) -> bool:
+    """Return whether so many known events may well be many more than those that matter, and than the last push `brought`."""
+    return known > max(_FEWEST, 2 * state.settled, brought)
 
 
 def last_of_streams(plan: EventPlan, table: pa.Table, times: Times, number: int) -> Indices:

@@ -13,11 +13,12 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.computed_columns import ComputedCount
 from gpu_cep.engine.events.key_hashes import hash_keys
-from gpu_cep.engine.events.label_words import Words, restrict_labels
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.label_words import Words
+from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.label_events import label_events
 from gpu_cep.plan.event_plan import EventPlan, Plan
+from gpu_cep_kernels.device.primitives import marked_events
 
 Tags = npt.NDArray[np.uint32]
 
@@ -108,7 +109,7 @@ def _roles(tagging: Tagging, labels: Words) -> Tags:
     """Return the roles that events with these labels may have."""
     roles = np.zeros(labels.shape[1], np.uint32)
     for role, variables in ((Role.FIRST, tagging.first), (Role.LAST, tagging.last)):
-        roles[restrict_labels(labels, variables).any(axis=0)] |= np.uint32(role)
+        roles[_bind(labels, variables)] |= np.uint32(role)
     return roles
 
 
@@ -120,11 +121,17 @@ def tag_events(tagging: Tagging, events: pa.Table) -> Tags:
     return tags
 
 
-def may_begin(plan: EventPlan, events: pa.Table) -> npt.NDArray[np.bool_]:
+def may_begin(plan: EventPlan, events: pa.Table) -> Flags:
     """Return which of all known events may be the first one of a match."""
     if _counts(plan):
         return np.ones(events.num_rows, np.bool_)
     labelled, marks = label_events(plan, event_columns(plan, events), 1), np.zeros(events.num_rows, np.bool_)
     first, _ = _first_and_last(plan)
-    marks[np.concatenate(labelled.rows)] = restrict_labels(np.concatenate(labelled.labels, axis=1), first).any(axis=0)
+    marks[np.concatenate(labelled.rows)] = _bind(np.concatenate(labelled.labels, axis=1), first)
     return marks
+
+
+def _bind(labels: Words, variables: tuple[int, ...]) -> Flags:
+    """Return which events with these labels one of the variables may bind."""
+    bound: Flags = marked_events(labels, sum(1 << number for number in variables)) != 0
+    return bound

@@ -86,9 +86,16 @@ def drop_first(state: StreamState, dropped: int) -> StreamState:
     if not dropped:
         return state
     kept = state.events.slice(dropped)
-    # a slice holds the memory of all that it was cut from
-    events = _join_chunks(kept) if kept.num_rows <= dropped else few_chunks(kept)
+    # a slice holds the memory of all that it was cut from; of a whole push, what is left is copied next
+    joins = kept.num_rows <= dropped and not state.whole
+    events = _join_chunks(kept) if joins else few_chunks(kept)
     return replace(state, events=events, **beside(state, lambda values: values[dropped:]))
+
+
+def keep_rows(state: StreamState, rows: Rows, tags: Tags | None) -> StreamState:
+    """Return the state with these of its events alone, whose `tags` are given."""
+    events = _join_chunks(state.events.take(pa.array(rows)))
+    return replace(state, events=events, times=state.times[rows], numbers=state.numbers[rows], tags=tags, whole=False)
 
 
 def few_chunks(table: pa.Table) -> pa.Table:

@@ -19,6 +19,7 @@ import gpu_cep as cep
 from gpu_cep.engine.intervals import run
 from gpu_cep.engine.streaming import decisive
 from gpu_cep.errors import CepError, UnsupportedError
+from gpu_cep.live import steps
 from gpu_cep.live.steps import certain_matches, hold_events
 from tests.api.streams.test_stream import AFTER_MATCH, EVENTS, PAIRS, TRADES, in_numbers, over_time, pushed, ticks_of
 from tests.conformance.expectation import expected
@@ -67,7 +68,8 @@ def rows_of(tables: list[pa.Table], output: str) -> Counter[str]:
 def check_output(case: Case, data: st.DataObject, output: str) -> None:
     live = live_of(case, data, output=output)
     events, cuts = arrival(case, data)
-    with patch.object(decisive, "_FEWEST", data.draw(st.sampled_from((0, 0, 9)), "fewest")):
+    fewest, large = data.draw(st.sampled_from((0, 0, 9)), "fewest"), data.draw(st.sampled_from((0, steps._LARGE)), "large")
+    with patch.object(decisive, "_FEWEST", fewest), patch.object(steps, "_LARGE", large):
         tables, late = pushed(live, events, cuts, saved=data.draw(st.booleans(), "saved"))
     batch = cep.match(events.filter(pa.array(~late)), case.text, output=output, **case.options)
     assert {table.schema for table in tables} == {batch.schema}

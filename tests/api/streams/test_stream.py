@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.streaming import decisive, moving_streams
 from gpu_cep.errors import UnsupportedError
+from gpu_cep.live import steps
 from tests.conformance.expectation import expected
 from tests.drawn.queries import Case, trend_cases, whole_language
 from tests.effort import examples
@@ -94,7 +95,10 @@ def check_stream(case: Case, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=5), "cuts"))
     # all events of a small table may be of keys that have moved
     most = data.draw(st.sampled_from((0.5, 1.0)), "most")
-    with patch.multiple(moving_streams, _FEWEST=0, _MOST=most), patch.object(decisive, "_FEWEST", 0):
+    # and any push that brings more events than are kept may be a large one
+    large = data.draw(st.sampled_from((0, steps._LARGE)), "large")
+    apart = patch.multiple(moving_streams, _FEWEST=0, _MOST=most)
+    with apart, patch.object(decisive, "_FEWEST", 0), patch.object(steps, "_LARGE", large):
         tables, late = pushed(live, events, cuts, saved=data.draw(st.booleans(), "saved"))
     on_time = np.flatnonzero(~late)
     batch = cep.match(events.take(on_time), case.text, output="indices", **case.options)
@@ -323,3 +327,15 @@ def test_what_is_kept_of_a_push_does_not_hold_all_of_it():
     live.push(events)
     assert 0 < live.kept_events <= 10
     assert live._state.events.get_total_buffer_size() < rows
+
+
+def test_of_a_large_push_what_no_variable_binds_is_left_out_and_windows_give_up_the_rest(monkeypatch):
+    monkeypatch.setattr(steps, "_LARGE", 9)
+    monkeypatch.setattr(decisive, "_FEWEST", 0)
+    live = cep.stream("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 50", EVENTS)
+    assert live.push(pa.table({"ts": range(20), "type": list("AXBXX") * 4, "k": [1] * 20}, EVENTS)).num_rows == 4
+    assert live.kept_events == 8
+    assert live._state.tags is not None
+    # a small push looks for the runs that are open
+    assert live.push(pa.table({"ts": [21], "type": ["A"], "k": [1]}, EVENTS)).num_rows == 0
+    assert live.kept_events == 1
