@@ -21,7 +21,7 @@ from gpu_cep.engine.input.wanted_events import Wanted
 from gpu_cep.engine.slices.budget import IN_SLICES
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.assembly import assemble, total_counts
+from gpu_cep_spark.assembly import total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
 from gpu_cep_spark.files.pieces import FilePieces, Numbers, Piece, Workers, divide
 from gpu_cep_spark.files.places import NoCardError, NoScanError
@@ -32,6 +32,7 @@ from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.narrowing.pushdown import read_columns
 from gpu_cep_spark.narrowing.rare_choice import columns_compared
+from gpu_cep_spark.slice_matching import match_slices
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.slices.statistics import sample_filters
 from gpu_cep_spark.tasks.worker import without_rows
@@ -168,10 +169,7 @@ def match_files(job: Job, found: DividedFiles) -> DataFrame:
     tasks = job.df.sparkSession.range(0, len(pieces.pieces), 1, max(1, len(pieces.pieces)))
     files = reading_of(query, found)
     if pieces.timed and _needs_assembly(query.settings):
-        sliced = SlicedQuery.of_one_slice(query)
-        packed, answer = sliced.packs, answer_schema(sliced.plan, sliced.schema)
-        rows = job.match(tasks, sliced.plan, sliced.sent, {}, answer, sliced=False, files=files, packs=packed)
-        return assemble(rows, sliced.plan, query.settings.output, result.names, packed=packed)
+        return match_slices(job, tasks, SlicedQuery.of_one_slice(query), {}, files)
     output = query.settings.output
     rows = job.match(tasks, plan, query.events, {}, without_rows(result) if output == "compressed" else result, sliced=False, files=files)
     in_parts = output == "count" and (pieces.timed or plan.derived or not plan.query.partition_by)

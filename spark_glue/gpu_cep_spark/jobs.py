@@ -21,6 +21,7 @@ from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.reports.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.tasks.handshake import make_stage
+from gpu_cep_spark.tasks.numbered_rows import SENT, Numbering
 from gpu_cep_spark.tasks.packed_rows import add_packed_columns
 from gpu_cep_spark.tasks.row_worker import RowWork
 from gpu_cep_spark.tasks.worker import Work
@@ -58,16 +59,18 @@ class Job:
         sliced: bool,
         files: Reading | None = None,
         packs: bool = False,
+        numbering: Numbering | None = None,
     ) -> DataFrame:
         """Return the rows of schema `result` that workers find; those of settled matches are packed if it `packs`.
 
-        The partitions of `given` hold the events, or, of `files`, the numbers of what tasks read themselves.
+        All are packed if there is a `numbering`. The partitions of `given` hold the events, or, of `files`, the numbers of what
+        tasks read themselves.
         """
         returned = spark_schema(result)
         if files is None:
             warn_of_types(given, events.names, returned)
         keys, text = keys_of_shuffle(plan), pattern_text(self.query.pattern)
-        work = Work(plan, text, events, codes, keys, result, self.memory, sliced, files=files, packs=packs)
+        work = Work(plan, text, events, codes, keys, result, self.memory, sliced, files=files, packs=packs, numbering=numbering)
         return run_stage(given, work, self.zone, self.report)
 
 
@@ -76,6 +79,8 @@ def run_stage(given: DataFrame, work: Work | RowWork, zone: str, report: RunRepo
     returned = spark_schema(work.result)
     if isinstance(work, Work) and work.packs:
         returned = add_packed_columns(returned)
+    if isinstance(work, Work) and work.numbering is not None:
+        returned = SENT
     if report is None:
         return given.mapInArrow(make_stage(replace(work, result=batch_schema(returned, zone))), returned)
     reported, figures = add_figures_column(returned)

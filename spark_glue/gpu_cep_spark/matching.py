@@ -24,23 +24,22 @@ from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern, refuse_swapped
 from gpu_cep.signatures import takes_keywords
-from gpu_cep_spark.assembly import assemble, numbered, total_counts
+from gpu_cep_spark.assembly import numbered, total_counts
 from gpu_cep_spark.file_matching import ScanRequest, match_files
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.codes import coded_columns
 from gpu_cep_spark.narrowing.narrow_frames import narrow
-from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, time_kind
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.narrowing.rare_choice import check_names, choose_rare, rare_names
 from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
 from gpu_cep_spark.reports.run_report import RunReport
 from gpu_cep_spark.row_patterns import NarrowRows, check_scan_and_rare, match_row_pattern
 from gpu_cep_spark.scan_choice import Paths, check_scan, files_of_tasks, read_paths
 from gpu_cep_spark.schemas import arrow_schema
+from gpu_cep_spark.slice_matching import match_in_slices
 from gpu_cep_spark.slices.choice import AUTO, KnownStreams, choose_slicing
-from gpu_cep_spark.slices.cut import Slicing, in_slices, number_of
 from gpu_cep_spark.slices.shuffle_tasks import cores_of, shuffle, tasks_behind
 from gpu_cep_spark.slices.statistics import count_rows, stream_shares, time_span
-from gpu_cep_spark.slices.sums import schema_in_slices
 from gpu_cep_spark.streaming.checks import refuse_for_batch, refuse_keywords
 from gpu_cep_spark.streaming.frames import ZONE, match_stream
 from gpu_cep_spark.streaming.heartbeat_rows import without_heartbeats
@@ -237,7 +236,7 @@ def _match_batch(job: Job, request: ScanRequest, rare: Sequence[str] | None) -> 
     if report is not None:
         report.tell_streams(why)
     job = _near_rare(job, rare)
-    return _in_whole_streams(job) if slicing is None else _in_slices(job, slicing)
+    return _in_whole_streams(job) if slicing is None else match_in_slices(job, slicing)
 
 
 def _near_rare(job: Job, rare: Sequence[str] | None) -> Job:
@@ -314,17 +313,3 @@ def _in_whole_streams(job: Job) -> DataFrame:
         return found
     parts = numbered(found)
     return total_counts(parts, parts.columns[:-1]).toDF(*found.columns)
-
-
-def _in_slices(job: Job, slicing: Slicing) -> DataFrame:
-    """Return the matches; streams are cut into slices, whose results are assembled."""
-    df, query = job.df, job.query
-    sliced, whole = SlicedQuery.of(query), query.plan
-    plan = sliced.plan
-    codes = coded_columns(plan)
-    keys, time = [f"c{key}" for key in whole.query.partition_by], F.col(f"c{whole.query.timestamp}")
-    cut = in_slices(narrow(df, whole, query.events, codes), keys, time, time_kind(whole), slicing)
-    shuffled = shuffle(cut, [number_of(F.col(cut.columns[-1])), *(F.col(f"c{key}") for key in keys_of_shuffle(whole))])
-    packed = sliced.packs
-    found = job.match(shuffled, plan, sliced.sent, codes, schema_in_slices(plan, sliced.schema), sliced=True, packs=packed)
-    return assemble(found, plan, query.settings.output, answer_schema(query.plan, query.events).names, packed=packed)

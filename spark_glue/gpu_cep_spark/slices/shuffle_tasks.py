@@ -61,6 +61,11 @@ def tasks_of_sums(cores: int | None, partitions: int) -> int | None:
     return None if cores is None or cores > FEW_CORES else min(cores, partitions)
 
 
+def tasks_of_numbers(session: SparkSession) -> int:
+    """Return the number of tasks that number the matches of one stream, each of which is told of all slices."""
+    return min(cores_of(session) or FEW_CORES, shuffle_partitions(session))
+
+
 def shuffle_sums(df: DataFrame, keys: list[str]) -> DataFrame:
     """Return rows that are added up, with those of equal keys in one partition where that is known to pay."""
     tasks = tasks_of_sums(cores_of(df.sparkSession), shuffle_partitions(df.sparkSession))

@@ -48,11 +48,11 @@ def pack_settled(found: Iterable[pa.RecordBatch], schema: pa.Schema, ends: int, 
         shown = pa.Table.from_batches([rows.filter(settled).select(range(rows.num_columns - ends))])
         for part in in_batches(shown, TOGETHER):
             nothing = [pa.nulls(1, kind) for kind in schema.types[:-PACKED]]
-            yield pa.Table.from_arrays([*nothing, pa.array([number]), pa.array([_pack(part)], pa.binary())], schema=schema)
+            yield pa.Table.from_arrays([*nothing, pa.array([number]), pa.array([pack(part)], pa.binary())], schema=schema)
             number += 1
 
 
-def _pack(rows: pa.Table) -> bytes:
+def pack(rows: pa.Table) -> bytes:
     """Return rows as bytes that tell their schema."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, rows.schema) as writer:

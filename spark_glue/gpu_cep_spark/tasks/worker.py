@@ -37,6 +37,7 @@ from gpu_cep_spark.narrowing.codes import Codes, decode_columns
 from gpu_cep_spark.slices.marks import OWN_BIT
 from gpu_cep_spark.slices.own_rows import separate_own_rows, with_number, with_positions
 from gpu_cep_spark.slices.sums import add_up, adds_up
+from gpu_cep_spark.tasks.numbered_rows import Numbering, pack_rows
 from gpu_cep_spark.tasks.packed_rows import PACKED, pack_settled
 from gpu_cep_spark.tasks.results import Tables, as_promised, in_batches, results_of_task
 from gpu_cep_spark.tasks.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
@@ -71,6 +72,8 @@ class Work:
         How to read the events from files; a partition then holds the numbers of what to read. None: it holds the events.
     packs
         Whether the rows of settled matches are packed; the columns of packed rows are then the last ones of `result` but for figures.
+    numbering
+        How matches will be numbered, if all rows are packed for that; `result` then has the columns of packed rows.
     """
 
     plan: AnyPlan
@@ -84,6 +87,7 @@ class Work:
     reports: bool = False
     files: Reading | None = None
     packs: bool = False
+    numbering: Numbering | None = None
 
 
 class TaskPart(NamedTuple):
@@ -114,10 +118,13 @@ def _find(work: Work, batches: Iterable[pa.RecordBatch], context: TaskContext | 
     """Give the matches of a partition in tables that fit in Spark's batches."""
     with closing(parts_of(work, batches, room_for(work, context), profile)) as parts:
         found = _matches(work, context, _time_reading(parts, profile), profile)
-        yield from _packed(work, context, found) if work.packs else found
+        if work.numbering is not None:
+            yield from pack_rows(work.numbering, found)
+        else:
+            yield from _settled_packed(work, context, found) if work.packs else found
 
 
-def _packed(work: Work, context: TaskContext | None, found: Iterator[pa.Table]) -> Iterator[pa.Table]:
+def _settled_packed(work: Work, context: TaskContext | None, found: Iterator[pa.Table]) -> Iterator[pa.Table]:
     """Give the matches with those packed that the task has settled."""
     given = pa.schema(list(work.result)[: len(work.result) - work.reports])
     own = pa.schema(list(given)[:-PACKED])

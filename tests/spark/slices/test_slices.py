@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.keywords import read_keywords
-from gpu_cep_spark import matching
+from gpu_cep_spark import slice_matching
 from gpu_cep_spark.assembly import assemble
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.slices.statistics import time_span
@@ -93,6 +94,14 @@ def test_outputs(spark: SparkSession, name: str, output: str, keys: Any) -> None
     assert assert_same(spark, streams(150, seed=1), wanted, partition_by=keys, output=output, columns=["n"]).num_rows
 
 
+def test_no_task_gets_all_rows_of_matches_to_number_them(spark: SparkSession) -> None:
+    found = cep.gpu_match(spark.createDataFrame(streams(20, seed=1)), QUERIES["next"], output="events", slices=WINDOW)
+    plan = physical_plan(found)
+    steps = re.findall(r"^\(\d+\) (\w+)", plan, re.MULTILINE)
+    assert [step for step in steps if step in ("MapInArrow", "Window", "BroadcastHashJoin")] == ["MapInArrow"] * 2
+    assert "SinglePartition" not in plan
+
+
 @pytest.mark.parametrize(
     ("name", "output", "keys"),
     [
@@ -127,7 +136,7 @@ def test_slices_settle_what_lies_far_from_their_borders(spark: SparkSession, out
         sent.append(found.count())
         return assemble(found, *rest, **named)
 
-    monkeypatch.setattr(matching, "assemble", counting)
+    monkeypatch.setattr(slice_matching, "assemble", counting)
     query, table = "PATTERN SEQ(A a, B b) WITHIN 5", streams(900, seed=6).set_column(0, "ts", pa.array(range(900)))
     options = {"after_match": "skip_past_last", "ties": "position", "order_by": "n", "output": output}
     found = cep.gpu_match(spark.createDataFrame(table), query, slices=100, **options).toArrow()
