@@ -197,7 +197,7 @@ def _refused_device() -> str:
 
 def _phase_two(plan: AnyPlan, way: Way) -> str:
     """Return what runs phase 2 of a plan."""
-    from gpu_cep.engine.phase_one.device.chain_walks import is_robust, walks_chains
+    from gpu_cep.engine.phase_one.device.chain_walks import is_robust, walks_patterns
     from gpu_cep.engine.phase_one.device.lifted_matches import reads_lifted
     from gpu_cep.engine.phase_one.device.window_searches import searches_patterns
 
@@ -205,6 +205,6 @@ def _phase_two(plan: AnyPlan, way: Way) -> str:
         return "cpu"
     if reads_lifted(plan):
         return "gpu (cpu where labels leave a choice)"
-    if walks_chains(plan):
+    if walks_patterns(plan):
         return f"gpu (cpu where {'a run takes many steps' if is_robust(plan) else 'an event leaves a choice'})"
     return "gpu (cpu where a search takes many steps)" if searches_patterns(plan) else "cpu"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.engine.events.label_words import restrict_labels
-from gpu_cep.engine.events.match_ends import certain_times, window_ends
+from gpu_cep.engine.events.match_ends import certain_times, window_end_times
 from gpu_cep.engine.events.matches import Flags, FoundMatches, Rows
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import cut_at_own
@@ -44,7 +44,7 @@ def find_timeouts(run: EventRun) -> pa.Table:
         order, streams = sort_results(plan, columns, ordered, found.bound.first)
         bound, missing = found if order is None else (found.bound.reorder(order), found.missing[order])
         times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
-        over = window_ends(plan, times[bound.first], latest_time(columns))
+        over = window_end_times(plan, times[bound.first], latest_time(columns))
         return match_table(plan, columns, ordered.rows, streams, bound, threads=run.threads, beside=Beside(over, missing))
 
 

@@ -20,7 +20,7 @@ from gpu_cep.engine.input.parquet_files import PartOfFiles
 from gpu_cep.engine.input.time_cut import FileSlice
 from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.slices.assembly import SliceResult, drop_added, results_of_slices, whole_result
-from gpu_cep.engine.slices.carried_events import events_behind, last_events, nothing_of
+from gpu_cep.engine.slices.carried_events import events_behind, last_of_streams, nothing_of
 from gpu_cep.engine.slices.disjoint import borders_of
 from gpu_cep.engine.slices.loading import events_near, join_parts, load_ahead
 from gpu_cep.engine.slices.sliced_plan import SlicedRun, add_columns
@@ -92,7 +92,7 @@ def _situations(run: SlicedRun, spent: Spent) -> Iterator[SliceResult]:
         table, origin = add_columns(run.sliced, all_there)
         columns = _columns_of(run, table)
         found = _matched(run, own, columns, origin, spent)
-        carried = last_events(run.sliced.whole, columns, all_there, own.end)
+        carried = last_of_streams(run.sliced.whole, columns, all_there, own.end)
         # not held while the next one is awaited
         del part, all_there, table, columns
         yield found, own.end
@@ -103,7 +103,7 @@ def _last_of_all(run: SlicedRun) -> PartOfFiles:
     last = nothing_of(run.files)
     for _, part in _slices_in_memory(run):
         both = join_parts(part.table.schema, last, part)
-        last = last_events(run.sliced.whole, _columns_of(run, both.table), both, None)
+        last = last_of_streams(run.sliced.whole, _columns_of(run, both.table), both, None)
     return last
 
 

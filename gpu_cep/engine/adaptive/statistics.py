@@ -21,7 +21,7 @@ from gpu_cep.engine.matchers.nfab.nfab import Nfab
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents, BranchEvents
 from gpu_cep.engine.windows.candidates import BranchWindows, count_parts
-from gpu_cep.engine.windows.direct import share_events
+from gpu_cep.engine.windows.direct import may_share_events
 from gpu_cep.engine.windows.placed_windows import Candidates, keep_chained
 from gpu_cep.plan.states import branch_states
 from gpu_cep.records import record
@@ -106,7 +106,7 @@ class BatchStatistics:
         plan, events = self.search.plan, self.batch_events
         if self.event_count > _FEW_EVENTS or plan.strategy in ("skip_till_any_match", "robust_skip_till_next_match"):
             return False
-        if share_events(plan, events.labels, self.search.tables.branch):
+        if may_share_events(plan, events.labels, self.search.tables.branch):
             return False
         windows = self._branch_windows
         # no window holds more than all events

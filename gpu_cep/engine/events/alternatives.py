@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import BoundRows, Counts, Ends, Indices, Matches, Rows, concatenate_matches, order_rows
+from gpu_cep.engine.events.matches import BoundRows, Counts, Ends, Indices, Matches, Rows, concatenate_matches, order_placed_rows
 from gpu_cep.engine.events.merged_matches import MatchesOfSome
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.records import record
@@ -91,7 +91,7 @@ class Alternatives:
                 target[:, end] = rows[bound[:, own.index(v)]] if v in own else -1
 
         spread(lambda own: place(*own), list(zip(self.parts, targets, strict=True)), threads)
-        return order_rows(order, number, placed, threads)
+        return order_placed_rows(order, number, placed, threads)
 
 
 def may_stay_apart(parts: Sequence[MatchesOfSome], batch: Batch) -> bool:

@@ -60,7 +60,7 @@ def certain_times(plan: EventPlan, ordered: OrderedEvents, matches: FoundMatches
     """Return when each match of a query with a window of time is certain, a time of `latest` at the latest."""
     times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
     first, last = matches.first, matches.last
-    over = window_ends(plan, times[first], latest)
+    over = window_end_times(plan, times[first], latest)
     match certainty_of(plan):
         case Certain.WITH_LAST_EVENT:
             return times[last]
@@ -72,7 +72,7 @@ def certain_times(plan: EventPlan, ordered: OrderedEvents, matches: FoundMatches
     return over
 
 
-def window_ends(plan: EventPlan, times: Times, latest: Tick) -> Times:
+def window_end_times(plan: EventPlan, times: Times, latest: Tick) -> Times:
     """Return when the windows that begin at `times` are over, a time of `latest` at the latest."""
     window = plan.query.window
     assert isinstance(window, TimeWindow), "other windows are over with an event"

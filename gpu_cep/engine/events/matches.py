@@ -168,14 +168,14 @@ class Matches:
         placed = new_values(self.counts.shape, rows.dtype)
         events = self.events.reshape(self.counts.shape)
         over_slices(place_rows, len(self), threads, events, rows, placed)
-        return order_rows(order, number, placed, threads)
+        return order_placed_rows(order, number, placed, threads)
 
     def ends_in_order(self, ends: Ends, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
         """Return what :meth:`rows_of_ends` does, for so many matches in the given order (empty: as they are)."""
         placed = new_values((len(self), len(ends.variables)), rows.dtype)
         matches = FlatMatches(self.offsets, self.counts, self.events)
         over_slices(place_bound, len(self), threads, *ends, matches, rows, placed)
-        return order_rows(order, number, placed, threads)
+        return order_placed_rows(order, number, placed, threads)
 
     def bound_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> list[BoundRows]:
         """Return what :meth:`bound_rows` does, for so many matches in the given order (empty: as they are)."""
@@ -301,7 +301,7 @@ def _ranks(order: Indices, number: int) -> Indices:
     return ranks
 
 
-def order_rows(order: Indices, number: int, placed: Rows, threads: int) -> npt.NDArray[np.int64]:
+def order_placed_rows(order: Indices, number: int, placed: Rows, threads: int) -> npt.NDArray[np.int64]:
     """Return ``placed[m, v]`` of so many matches in the given order (empty: as they are), [v, match]."""
     ordered = new_values((placed.shape[1], number), np.int64)
     over_slices(order_placed, number, threads, order, placed, ordered)

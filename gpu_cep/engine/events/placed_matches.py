@@ -24,7 +24,7 @@ from gpu_cep.engine.events.matches import (
     bound_singles,
     concatenate_matches,
     ones,
-    order_rows,
+    order_placed_rows,
 )
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.records import record
@@ -111,7 +111,7 @@ class SinglesInParts:
             place_rows(0, len(part), part.events.reshape(part.counts.shape), rows, target)
 
         spread(lambda own: place(*own), list(zip(self.parts, targets, strict=True)), threads)
-        return order_rows(order, number, placed, threads)
+        return order_placed_rows(order, number, placed, threads)
 
     def reorder(self, order: Indices) -> SinglesInParts:
         """Return the matches in the order given; some may be left out, none is taken twice."""

@@ -59,7 +59,7 @@ def settle(streams: Indices, first: Indices, last: Indices, begins_late: Flags, 
     return Settled(kept[:count], final[:count])
 
 
-def are_disjoint(streams: Indices, first: Indices, last: Indices) -> Flags:
+def mark_disjoint(streams: Indices, first: Indices, last: Indices) -> Flags:
     """Return which matches are taken in the order in which they complete, each behind the end of the one taken before it.
 
     They come by stream and first event; `first` and `last` are positions in the stream.

@@ -171,7 +171,7 @@ def _cut(columns: Sequence[Column], low: int, high: int) -> list[Column]:
     return [(values[low:high], None if nulls is None else nulls[low:high]) for values, nulls in columns]
 
 
-def run_program(program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
+def evaluate_program(program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
     """Return the results of a program for all rows of `bank`.
 
     The program has one role, and `table` holds it alone.
@@ -187,7 +187,7 @@ def evaluate(program: Program, table: ProgramTable, bank: ColumnBank) -> tuple[H
 
     That row is −1 if none failed. The program has one role, and `table` holds it alone.
     """
-    results = run_program(program, table, bank)
+    results = evaluate_program(program, table, bank)
     values = results.floats if program.is_float else results.ints
     return values, results.nulls, int(results.failed.argmax()) if results.failed.any() else -1
 

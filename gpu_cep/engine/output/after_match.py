@@ -10,7 +10,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.runs import ContiguousMatches
-from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
+from gpu_cep.engine.events.settling import Borders, mark_disjoint, settle
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import rankable
 from gpu_cep.engine.output.matched_events import MatchedEvents
@@ -82,7 +82,7 @@ def _disjoint_matches(plan: Plan, columns: EventColumns, ordered: OrderedEvents,
     Matches are taken in the order in which they complete. Each must begin
     behind the end of the one that was taken before it.
     """
-    return np.flatnonzero(are_disjoint(streams, *_ends(plan, columns, ordered, matches)))
+    return np.flatnonzero(mark_disjoint(streams, *_ends(plan, columns, ordered, matches)))
 
 
 def settle_batch(ordered: OrderedEvents, runs: ContiguousMatches, batch: Batch, borders: Borders) -> ContiguousMatches:

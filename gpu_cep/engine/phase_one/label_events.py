@@ -19,7 +19,7 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
-from gpu_cep.engine.lowering.programs import run_program
+from gpu_cep.engine.lowering.programs import evaluate_program
 from gpu_cep.engine.lowering.text_predicates import FoundCodes, Values, constant_codes
 from gpu_cep.engine.phase_one.label_steps import (
     Coded,
@@ -153,7 +153,7 @@ class HostLabelEngine:
 
     def evaluate(self, program: Program, table: ProgramTable, bank: ColumnBank) -> ProgramResults:
         """Return the results of a program for all rows of `bank`."""
-        return run_program(program, table, bank)
+        return evaluate_program(program, table, bank)
 
 
 @lru_cache(maxsize=256)

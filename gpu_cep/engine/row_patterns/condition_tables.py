@@ -12,7 +12,7 @@ from gpu_cep.analysis.bound_expressions import Bound, Field
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.lowering.programs import assemble, run_program, tabulator
+from gpu_cep.engine.lowering.programs import assemble, evaluate_program, tabulator
 from gpu_cep.engine.row_patterns.columns import classifier_codes, ordered_bank
 from gpu_cep.engine.row_patterns.operands import Operands
 from gpu_cep.engine.row_patterns.run import RowRun
@@ -192,6 +192,6 @@ def _compute(run: RowRun, argument: Bound, variable: int | None, row: int, argum
     bank = ordered_bank(run, layout)
     if variable is not None:
         bank.ints[layout.ints.index(plan.columns.classifier), :-1] = classifier_codes(plan, columns)[variable]
-    results = run_program(program, table, bank)
+    results = evaluate_program(program, table, bank)
     (arguments.floats if program.is_float else arguments.ints)[row] = (results.floats if program.is_float else results.ints)[:-1]
     arguments.states[row] = np.where(results.failed[:-1], FAILED, np.where(results.nulls[:-1], MISSING, PRESENT))

@@ -49,7 +49,7 @@ def last_rows(plan: Plan, columns: EventColumns, within: TimeSlice) -> Rows:
     return found
 
 
-def last_events(plan: Plan, columns: EventColumns, part: PartOfFiles, end: Tick | None) -> PartOfFiles:
+def last_of_streams(plan: Plan, columns: EventColumns, part: PartOfFiles, end: Tick | None) -> PartOfFiles:
     """Return the last event before the time `end` of each stream in a part, of which `columns` are the columns.
 
     They are in the order of rows.

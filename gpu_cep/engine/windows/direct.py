@@ -33,10 +33,12 @@ _NOT_READ = np.empty((0, 0), np.int32)
 
 def is_deterministic(plan: EventPlan, windows: BatchWindows, tables: MatcherTables) -> bool:
     """Return whether no event of the batch can bind to two variables that are available at a time."""
-    return labels_decide(tables.pattern, bool(windows.next_events.after.size), lambda: share_events(plan, windows.labels, tables.branch))
+    return labels_decide(
+        tables.pattern, bool(windows.next_events.after.size), lambda: may_share_events(plan, windows.labels, tables.branch)
+    )
 
 
-def share_events(plan: EventPlan, labels: Words, branch: PlannedBranch) -> bool:
+def may_share_events(plan: EventPlan, labels: Words, branch: PlannedBranch) -> bool:
     """Return whether some event may bind to two variables of a branch."""
     alone = len(plan.branches) == 1 and not branch.negations
     return any_overlap(labels if alone else restrict_labels(labels, branch.positives))
@@ -124,7 +126,7 @@ class DirectMatcher:
         return matches_at(first, counts, bind_counted(windows, candidates, counts, offsets, batch.low), offsets)
 
 
-def negated_events(batch: Batch, windows: BatchWindows, branch: PlannedBranch, negations: NegationTable) -> NegatedEvents:
+def negation_lookup(batch: Batch, windows: BatchWindows, branch: PlannedBranch, negations: NegationTable) -> NegatedEvents:
     """Return what :func:`drop_ruled_out` looks up in a batch."""
     occurrence = new_values((len(negations.variable), windows.labels.shape[1] + 2), np.int32)
     for n, variable in enumerate(negations.variable.tolist()):

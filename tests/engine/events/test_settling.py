@@ -19,7 +19,7 @@ from gpu_cep.engine.events.own_events import OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import choose_disjoint
 from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.runs import ContiguousMatches
-from gpu_cep.engine.events.settling import Borders, are_disjoint, settle
+from gpu_cep.engine.events.settling import Borders, mark_disjoint, settle
 from gpu_cep.engine.output.after_match import settle_batch
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
@@ -51,7 +51,7 @@ def test_slices_settle_what_a_choice_among_all_matches_gives(matches, length):
     """Matches of up to a window, cut at every `length` ticks by first events."""
     rows = np.array([(key, begin, begin + long) for (key, begin), long in sorted(matches.items())], np.int64).reshape(-1, 3)
     streams, begins, ends = rows.T
-    taken = are_disjoint(streams, begins, ends)
+    taken = mark_disjoint(streams, begins, ends)
     kept, final = [], []
     for number in range(40 // length + 1):
         own = np.flatnonzero(begins // length == number)
@@ -87,7 +87,7 @@ def test_batches_drop_only_what_their_slice_drops(seed, length, cuts):
     unsettled = np.array(sorted(set(kept) - set(final)), np.int64)
     places = np.zeros(len(unsettled), np.int64)
     others = choose_disjoint(streams[unsettled], (begins[unsettled], places), (ends[unsettled], places))
-    assert sorted([*final, *unsettled[others].tolist()]) == np.flatnonzero(are_disjoint(streams, first, last)).tolist()
+    assert sorted([*final, *unsettled[others].tolist()]) == np.flatnonzero(mark_disjoint(streams, first, last)).tolist()
 
 
 def _settled_batch(ordered, borders, own, first, last, low, high):
@@ -118,7 +118,7 @@ def test_slices_settle_what_is_taken_whatever_earlier_ones_take(matches, reached
     ends, streams = begins + [matches[begin] for begin in begins.tolist()], np.zeros(len(begins), np.int64)
     kept, final = settle(streams, begins, ends, begins > reached, np.ones(len(begins), np.bool_))
     behind = [np.flatnonzero(begins > time) for time in range(-1, reached + 1)]
-    taken = [set(own[are_disjoint(streams[own], begins[own], ends[own])].tolist()) for own in behind]
+    taken = [set(own[mark_disjoint(streams[own], begins[own], ends[own])].tolist()) for own in behind]
     assert kept.tolist() == sorted(set.union(*taken))
     assert kept[final].tolist() == sorted(set.intersection(*taken))
 

@@ -12,7 +12,7 @@ from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.batch_events import BranchEvents
 from gpu_cep.engine.windows.candidates import BranchWindows, count_for_summary, divide_starts, prune_windows
-from gpu_cep.engine.windows.direct import DirectMatcher, drop_ruled_out, negated_events
+from gpu_cep.engine.windows.direct import DirectMatcher, drop_ruled_out, negation_lookup
 from gpu_cep.engine.windows.placed_windows import Candidates
 from gpu_cep.engine.windows.state_counts import count_by_states, sum_counts
 from gpu_cep.plan.states import branch_states
@@ -63,7 +63,7 @@ class TwoPhase:
         windows = branch.windows if direct is not None else count_for_summary(plan, branch.windows, tables, profile)
         parts = divide_starts(windows, batch)
         rules_out = direct is not None and tables.branch.negations
-        negated = negated_events(batch, windows, tables.branch, self.search.negations) if rules_out else None
+        negated = negation_lookup(batch, windows, tables.branch, self.search.negations) if rules_out else None
         return [_WindowsOfThread(batch, part, direct, negated, 1 / len(parts)) for part in parts]
 
     def _find(self, own: _WindowsOfThread) -> Matches:

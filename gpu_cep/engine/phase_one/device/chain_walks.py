@@ -54,7 +54,7 @@ _TAKEN_APART = 2 * (8 + 4) + 5 * 4 + 8
 _JUDGED, _PLACED, _NEGATED = 8, 8 + 2 * 8, 8 + 1
 
 
-def walks_chains(plan: EventPlan) -> bool:
+def walks_patterns(plan: EventPlan) -> bool:
     """Return whether a card walks through the candidate windows of a plan.
 
     Each branch is a chain under skip-till-next-match, so that each start has one match of it at most.

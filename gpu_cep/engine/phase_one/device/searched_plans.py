@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
-from gpu_cep.engine.phase_one.device.chain_walks import walks_chains
+from gpu_cep.engine.phase_one.device.chain_walks import walks_patterns
 from gpu_cep.engine.phase_one.device.condition_columns import resident_bank
 from gpu_cep.engine.phase_one.device.counted_matches import count_on_device, counts_by_states
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
@@ -35,7 +35,7 @@ def searches_windows(plan: EventPlan) -> bool:
 
 def matches_in_windows(plan: EventPlan) -> bool:
     """Return whether a device walks or searches through the candidate windows of a plan."""
-    return walks_chains(plan) or searches_patterns(plan)
+    return walks_patterns(plan) or searches_patterns(plan)
 
 
 def _labels_decide(plan: EventPlan) -> bool:

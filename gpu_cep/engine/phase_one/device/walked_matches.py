@@ -23,7 +23,7 @@ from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import (
     CountedRuns,
     walk_tables,
-    walks_chains,
+    walks_patterns,
 )
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disjoint_matches, keeps_disjoint
@@ -94,7 +94,7 @@ def match_on_device(
 
     There is a query for each branch.
     """
-    tables_of = walk_tables if walks_chains(queries[0].plan) else search_tables
+    tables_of = walk_tables if walks_patterns(queries[0].plan) else search_tables
     branches: Branches = [(query, tables_of(query.plan, query.tables, run.device)) for query in queries]
     walked, counted = _walk_batches(run, branches, source, batches, memory)
     with run.profile.stage("candidates back"):
@@ -139,7 +139,7 @@ def _walk_batches(
 def _counts_by_starts(branches: Branches) -> bool:
     """Return whether kept matches are counted by their starts, of which several matches may begin at one."""
     plan = branches[0][0].plan
-    return not plan.settings.keeps_all and (len(branches) > 1 or not walks_chains(plan))
+    return not plan.settings.keeps_all and (len(branches) > 1 or not walks_patterns(plan))
 
 
 def _count_kept(walk: Walk, branches: Branches) -> _Walked | None:
