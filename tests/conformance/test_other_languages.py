@@ -51,6 +51,16 @@ FLINK: dict[str, Event] = {
     "greedy star of none": ("C1 X2 D3", "PATTERN OR(SEQ(C c, A a+, D d), SEQ(C c, NOT(A x), D d))", {}, ["C1 D3"]),
     "greedy before optional": ("C1 A2 A3 D4 E5", "PATTERN SEQ(C c, A a+, D d?, E e)", {}, ["C1 A2 A3 E5", "C1 A2 A3 D4 E5"]),
     "greedy until": ("C0 A1 A2 A9 D3", "PATTERN SEQ(C c, A a+ UNTIL (v > 8), D d)", {}, ["C0 A1 A2 D3"]),
+    "oneOrMore": ("C0 X1 A2 A3 X4 A5 B6", "PATTERN SEQ(C c, SEQ(A a){1,9}, B b)", {}, ["C0 A2 B6", "C0 A2 A3 B6", "C0 A2 A3 A5 B6"]),
+    "oneOrMore at the end, next": ("A1 B2 B3 B4", "PATTERN SEQ(A a, SEQ(B b){1,9})", STRICT, ["A1 B2", "A1 B2 B3", "A1 B2 B3 B4"]),
+    "oneOrMore at the beginning": ("B1 B2 C3", "PATTERN SEQ(SEQ(B b){1,9}, C c)", {}, ["B1 C3", "B1 B2 C3", "B2 C3"]),
+    "oneOrMore, optional, until": (
+        "C0 A1 A2 A9 A3", "PATTERN SEQ(C c, SEQ(A a){0,9}, A e) WHERE e.v = 9 AND a.v <> 9", {}, ["C0 A9", "C0 A1 A9", "C0 A1 A2 A9"]
+    ),
+    "notFollowedBy before oneOrMore": (
+        "A0 B1 C0 B4 B5 D0", "PATTERN SEQ(A a, NOT(C c), SEQ(B b){1,9}, D d)", {}, ["A0 B1 D0", "A0 B1 B4 D0", "A0 B1 B4 B5 D0"]
+    ),
+    "times(2, 3)": ("C0 A1 A2 A3 B4", "PATTERN SEQ(C c, SEQ(A a){2,3}, B b)", {}, ["C0 A1 A2 B4", "C0 A1 A2 A3 B4"]),
     "group, optional": ("C1 A2 A3 B4 D5", "PATTERN SEQ(C c, SEQ(A a, B b)?, D d)", {}, ["C1 D5", "C1 A2 B4 D5"]),
     "group, oneOrMore": ("C1 A2 B3 A4 B5 D6", "PATTERN SEQ(C c, SEQ(A a, B b){1,9}, D d)", {}, ["C1 A2 B3 D6", "C1 A2 B3 A4 B5 D6"]),
     "group, zeroOrMore without one": ("C1 A2 D3", "PATTERN SEQ(C c, SEQ(A a, B b){0,9}, D d)", {}, ["C1 D3"]),
@@ -91,9 +101,13 @@ SIDDHI: dict[str, Event] = {
     "<2:5> that goes on": ("A25 B45 A48 B55", "PATTERN SEQ(A a{2,5}, B b)", {}, ["A25 A48 B55"]),
     "e1[1]": ("A25 A47 B45 B55", "PATTERN SEQ(SEQ(A a){2}, B b) WHERE b.v > a2.v", {}, ["A25 A47 B55"]),
     "<0:5>": ("B45", "PATTERN SEQ(SEQ(A a{1,5})?, B b)", {}, ["B45"]),
+    "not for a second": ("A5@0 B8@11", "PATTERN SEQ(A a, NOT(B b)) WHERE b.v > a.v WITHIN 10", {}, ["A5"]),
+    "not for a second behind two": (
+        "A1@0 B2@9 C5@15 A6@30 B7@39 C8@55", "PATTERN SEQ(A a, B b, NOT(C c)) WHERE c.ts - b.ts <= 10 WITHIN 99", PAST_LAST, ["A6 B7"]
+    ),
     "or": ("A55 B10", "PATTERN SEQ(A a, OR(B b, B c)) WHERE b.v > a.v AND c.v = 10", {}, ["A55 B10"]),
     "and": ("A55 B72 B4", "PATTERN SEQ(A a, AND(B b, B c)) WHERE b.v > a.v AND c.v = 4", {}, ["A55 B72 B4"]),
-}
+}  # fmt: skip
 TAGS = "A1 B2 M3 B4 C5 K6 D7 M8 C9 B10 C11 D12 A13 B14 O15 C16 D17 P18"
 EQL: dict[str, Event] = {
     "one sequence for each step": (
