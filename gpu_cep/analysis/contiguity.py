@@ -44,7 +44,7 @@ class _Query:
 def negate_gaps(pattern: PatternNode, faults: Faults) -> GapFree:
     """Return `pattern` with each NEXT written as a negation; record a fault for each NEXT that means nothing."""
     query = _Query(frozenset(declared(pattern)), {}, faults)
-    return GapFree(_without_next(pattern, query), query.gaps)
+    return GapFree(_without_next(pattern, query, preceded=False), query.gaps)
 
 
 def drop_open_gaps(branch: Branch, gaps: Collection[int]) -> Branch:
@@ -60,25 +60,28 @@ def may_move(branch: Branch, gap: int, variables: tuple[EventVariable, ...]) -> 
     return any(variables[v].minimum != variables[v].maximum for v in ended)
 
 
-def _without_next(node: PatternNode, query: _Query) -> PatternNode:
+def _without_next(node: PatternNode, query: _Query, *, preceded: bool) -> PatternNode:
+    """Return `node` without NEXT; `preceded`: whether an element of a SEQ around it stands before it."""
     match node:
         case Next(element):
             hint = "NEXT stands in a SEQ, behind another element: SEQ(a, NEXT(b))"
             query.faults.error(f"{format_element(node)} follows nothing", node.span, hint)
-            return _without_next(element, query)
-        case Seq((first, *others)):
-            opened = chain.from_iterable(_opened(each, query) for each in others)
-            return replace(node, elements=(_without_next(first, query), *opened))
-        case And(elements) | Or(elements):
-            return replace(node, elements=tuple(_without_next(each, query) for each in elements))
+            return _without_next(element, query, preceded=False)
+        case Seq(elements):
+            opened = (_opened(each, query, preceded=preceded or place > 0) for place, each in enumerate(elements))
+            return replace(node, elements=tuple(chain.from_iterable(opened)))
+        case Or(elements):
+            return replace(node, elements=tuple(_without_next(each, query, preceded=preceded) for each in elements))
+        case And(elements):
+            return replace(node, elements=tuple(_without_next(each, query, preceded=False) for each in elements))
         case Repeat(element) | Not(element):
-            return replace(node, element=_without_next(element, query))
+            return replace(node, element=_without_next(element, query, preceded=False))
     return node
 
 
-def _opened(node: PatternNode, query: _Query) -> Iterator[PatternNode]:
-    """Yield an element of a SEQ behind the first; if it stands in NEXT, the negation of its gap comes before it."""
-    if isinstance(node, Next):
+def _opened(node: PatternNode, query: _Query, *, preceded: bool) -> Iterator[PatternNode]:
+    """Yield an element of a SEQ; if it stands in NEXT behind another, the negation of its gap comes before it."""
+    if isinstance(node, Next) and preceded:
         element = node.element
         if _may_be_absent(element):
             hint = "NEXT takes what binds an event in any case; write the alternatives as OR(SEQ(…), SEQ(…))"
@@ -88,7 +91,7 @@ def _opened(node: PatternNode, query: _Query) -> Iterator[PatternNode]:
         query.gaps[name] = (node.span, format_element(node))
         yield Not(Variable(name, span=node.span), span=node.span)
         node = element
-    yield _without_next(node, query)
+    yield _without_next(node, query, preceded=preceded)
 
 
 def _may_be_absent(node: PatternNode) -> bool:

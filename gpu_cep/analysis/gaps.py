@@ -48,19 +48,27 @@ def choose_gaps(pattern: PatternNode, faults: Faults) -> Chosen:
     return Chosen(_without_gaps(pattern, strategies, spans, faults), strategies, next(iter(spans), None))
 
 
-def _without_gaps(node: PatternNode, strategies: dict[str, str], spans: list[Span | None], faults: Faults) -> PatternNode:
-    def without(inner: PatternNode) -> PatternNode:
-        return _without_gaps(inner, strategies, spans, faults)
+def _without_gaps(
+    node: PatternNode, strategies: dict[str, str], spans: list[Span | None], faults: Faults, *, preceded: bool = False
+) -> PatternNode:
+    """Return `node` without FIRST and ANY; `preceded`: whether an element of a SEQ around it stands before it."""
+
+    def without(inner: PatternNode, *, behind: bool = False) -> PatternNode:
+        return _without_gaps(inner, strategies, spans, faults, preceded=behind)
+
+    def element_of(each: PatternNode, *, behind: bool) -> PatternNode:
+        return without(_element(each, strategies, spans, faults) if isinstance(each, Gap) and behind else each, behind=behind)
 
     match node:
         case Gap(element, strategy):
             word = _WORDS[strategy]
             faults.error(f"{word}(…) follows nothing", node.span, f"{word} stands in a SEQ, behind another element: SEQ(a, {word}(b))")
             return without(element)
-        case Seq((first, *others)):
-            behind = [_element(each, strategies, spans, faults) if isinstance(each, Gap) else each for each in others]
-            return replace(node, elements=(without(first), *map(without, behind)))
-        case And(elements) | Or(elements):
+        case Seq(elements):
+            return replace(node, elements=tuple(element_of(each, behind=preceded or place > 0) for place, each in enumerate(elements)))
+        case Or(elements):
+            return replace(node, elements=tuple(without(each, behind=preceded) for each in elements))
+        case And(elements):
             return replace(node, elements=tuple(map(without, elements)))
         case Repeat(element) | Not(element) | Next(element):
             return replace(node, element=without(element))

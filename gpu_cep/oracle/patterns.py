@@ -361,8 +361,13 @@ def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
         if twice := earlier.names & later.names:
             raise PatternError(f"{min(twice)} cannot come before itself")
         order |= frozenset(product(earlier.names, later.names))
-    gaps = {(frozenset[str]().union(*(each.names for each in parts[:k])), part.names) for k, part in enumerate(parts) if part.is_next}
-    return _Alternative(together.names, order, together.omitted, together.gaps | gaps)
+    gaps = set()
+    for place, part in enumerate(parts):
+        earlier_names = frozenset[str]().union(*(each.names for each in parts[:place]))
+        gaps |= {(earlier_names | after, before) for after, before in part.gaps}
+        if part.is_next:
+            gaps.add((earlier_names, part.names))
+    return _Alternative(together.names, order, together.omitted, frozenset(gaps))
 
 
 def _close_order(order: Order) -> Order:

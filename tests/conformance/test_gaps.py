@@ -29,6 +29,8 @@ def cases(draw: st.DrawFn) -> Case:
     extra = draw(st.sampled_from((None, None, "NOT(X n)", "B o?")))
     if extra is not None:
         elements.insert(draw(st.integers(1, 3)) if extra.endswith("?") else draw(st.integers(1, 2)), extra)
+    if draw(st.booleans()):
+        elements = [elements[0], f"SEQ({', '.join(elements[1:])})"]
     size = draw(st.sampled_from((0, 3, 6, 8)))
     letters = draw(st.lists(st.sampled_from("AABBBX"), min_size=size, max_size=size))
     steps = draw(st.lists(st.sampled_from((0, 1, 1, 1)), min_size=size, max_size=size))

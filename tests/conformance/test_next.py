@@ -17,6 +17,7 @@ from tests.results import matches_of
 
 thoroughly = examples(100, 1_000)
 ELEMENTS = ("{t} {v}", "{t} {v}", "{t} {v}+", "{v}", "AND({t} {v}, {t} {v}2)", "OR({t} {v}, SEQ({t} {v}2, NEXT(A {v}3)))", "{t} {v}{{2}}")
+NESTED = ("SEQ(NEXT({t} {v}), {v}2)", "OR(SEQ(NEXT({t} {v}), {v}2), A {v}3)", "SEQ(SEQ(NEXT({v}), NEXT({t} {v}2)))")
 LEFT_OUT = ("{t} {v}?", "NOT({t} {v})")
 CONDITIONS = ("", " WHERE [k]", " WHERE a.x <= b.x", " WHERE a.k = b.k")
 
@@ -27,6 +28,8 @@ def sequences(draw: st.DrawFn) -> str:
     size = draw(st.integers(2, 4))
     elements = [draw(st.sampled_from(ELEMENTS)).format(t=draw(st.sampled_from("AB")), v=name) for name in "abcd"[:size]]
     elements = [elements[0], *(f"NEXT({each})" if draw(st.integers(0, 2)) else each for each in elements[1:])]
+    if draw(st.integers(0, 3)) == 0:
+        elements[1] = draw(st.sampled_from(NESTED)).format(t=draw(st.sampled_from("AB")), v="b")
     if size > 2 and draw(st.booleans()):
         elements.insert(1, draw(st.sampled_from(LEFT_OUT)).format(t="A", v="z"))
     return f"SEQ({', '.join(elements)})"

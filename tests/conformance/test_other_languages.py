@@ -60,6 +60,18 @@ FLINK: dict[str, Event] = {
     "notFollowedBy before oneOrMore": (
         "A0 B1 C0 B4 B5 D0", "PATTERN SEQ(A a, NOT(C c), SEQ(B b){1,9}, D d)", {}, ["A0 B1 D0", "A0 B1 B4 D0", "A0 B1 B4 B5 D0"]
     ),
+    "oneOrMore, consecutive": (
+        "C0 X1 A2 A3 X4 A5 B6", "PATTERN SEQ(C c, A a, SEQ(NEXT(A e)){0,9}, B b)", {}, ["C0 A2 B6", "C0 A2 A3 B6"]
+    ),
+    "oneOrMore, allowCombinations": (
+        "C0 A1 A2 A3 B4", "PATTERN SEQ(C c, A a, SEQ(ANY(A e)){0,9}, B b)", {}, ["C0 A1 B4", "C0 A1 A2 B4", "C0 A1 A3 B4", "C0 A1 A2 A3 B4"]
+    ),
+    "times(2), consecutive, optional, followedByAny": (
+        "C0 A1 X2 A3 A4 E5", "PATTERN SEQ(C c, SEQ(ANY(A a), NEXT(A b))?, E e)", {}, ["C0 E5", "C0 A3 A4 E5"]
+    ),
+    "group of next": (
+        "C0 A1 B2 X3 A4 B5 D6", "PATTERN SEQ(C c, SEQ(NEXT(A a), NEXT(B b)){1,2}, D d)", {}, ["C0 A1 B2 D6"]
+    ),
     "times(2, 3)": ("C0 A1 A2 A3 B4", "PATTERN SEQ(C c, SEQ(A a){2,3}, B b)", {}, ["C0 A1 A2 B4", "C0 A1 A2 A3 B4"]),
     "group, optional": ("C1 A2 A3 B4 D5", "PATTERN SEQ(C c, SEQ(A a, B b)?, D d)", {}, ["C1 D5", "C1 A2 B4 D5"]),
     "group, oneOrMore": ("C1 A2 B3 A4 B5 D6", "PATTERN SEQ(C c, SEQ(A a, B b){1,9}, D d)", {}, ["C1 A2 B3 D6", "C1 A2 B3 A4 B5 D6"]),

@@ -55,6 +55,13 @@ ANALYSIS = (
         ("tests/lang/test_groups.py", "tests/conformance/test_groups.py"),
     ),
     Fault(
+        "next-is-first-in-a-seq",
+        "gpu_cep/analysis/contiguity.py",
+        "opened = (_opened(each, query, preceded=preceded or place > 0) for place, each in enumerate(elements))",
+        "opened = (_opened(each, query, preceded=place > 0) for place, each in enumerate(elements))",
+        ("tests/conformance/test_next.py", "tests/conformance/test_other_languages.py"),
+    ),
+    Fault(
         "group-is-never-left-out",
         "gpu_cep/lang/groups.py",
         "return [present] if self.node.minimum else [present, None]",
