@@ -26,6 +26,7 @@ from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, Later, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
+from gpu_cep.engine.streaming.dictionaries import most_values, take_events, without_others
 from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of, with_ties
 from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others, keep_rows
@@ -42,6 +43,10 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 
 # Of fewer events, it takes less time to leave out those that no variable can bind before a run than after it.
 _LARGE = 1 << 15
+# So many values in dictionaries for each event of such a push take longer to join than that saves.
+_MOST_VALUES = 0.1
+# Dictionaries of a push keep what they have besides its own values if they have at most so many for each event.
+_MOST_OTHERS = 4.0
 
 
 def push_events(
@@ -60,6 +65,9 @@ def push_events(
     """
     timed, kept = timed_events(live.plan.query, events)
     host, clock = to_host(timed), state.clock
+    if live.tagging is not None:
+        # runs read the events of few keys
+        host = without_others(host, _MOST_OTHERS)
     times, rows = times_of(live, host), np.arange(events.num_rows) if kept is None else kept
     late = rows[:0]
     if clock.watermark is not None and len(times) and times.min() <= clock.watermark:
@@ -68,11 +76,12 @@ def push_events(
         refuse_late(live, clock, clock.pushed + late)
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
     moved = moved_clock(live, clock, times, pushed=events.num_rows, late=len(late))
-    if runs and live.rows is None and len(times) > max(_LARGE, len(state.times)) and is_due(live, moved):
+    large = live.rows is None and len(times) > max(_LARGE, len(state.times))
+    if runs and large and most_values(host, state.events) <= _MOST_VALUES * len(times) and is_due(live, moved):
         return replace(add_events(replace(state, clock=moved), host, times, clock.pushed + rows), whole=True), late
     chosen, tags = bindable_events(live, host)
     if len(chosen) < len(rows):
-        host, times, rows = host.take(pa.array(chosen)), times[chosen], rows[chosen]
+        host, times, rows = take_events(host, chosen), times[chosen], rows[chosen]
     return add_events(replace(state, clock=moved), host if live.rows is None else marked(host), times, clock.pushed + rows, tags), late
 
 
@@ -144,7 +153,7 @@ def _read_by(live: LiveQuery, certain: Certain, state: StreamState, horizon: Hor
     chosen = None if state.whole else events_of_keys(live.tagging, certain, state, horizon, columns)
     if chosen is None:
         return _Read(table, Origin(live.schema, numbers), columns)
-    return _Read(table.take(pa.array(chosen)), Origin(live.schema, numbers[chosen]), None)
+    return _Read(take_events(table, chosen), Origin(live.schema, numbers[chosen]), None)
 
 
 def _certain_matches(

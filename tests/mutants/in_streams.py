@@ -6,7 +6,11 @@ from tests.mutants.fault import Fault
 
 _STREAMING = "gpu_cep/engine/streaming"
 _CERTAINTY, _HORIZON, _KEPT = "gpu_cep/plan/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
-_OPEN = f"{_STREAMING}/certainty.py"
+_OPEN, _VALUES, _DICTIONARIES = (
+    f"{_STREAMING}/certainty.py",
+    f"{_STREAMING}/dictionaries.py",
+    ("tests/engine/streaming/test_dictionaries.py",),
+)
 _STEPS, _TIMES, _LAST = "gpu_cep/live/steps.py", "gpu_cep/live/clocks.py", "gpu_cep/engine/phase_one/last_variables.py"
 _ENDS, _SITUATIONS = "gpu_cep/engine/events/match_ends.py", "gpu_cep/engine/intervals/run.py"
 _RUNS, _OVER = "gpu_cep/engine/matchers/automaton/longest_runs.py", "gpu_cep/engine/timeouts.py"
@@ -37,9 +41,10 @@ STREAMS = (
     Fault("one-event-too-few-kept", _HORIZON, "known - window.events + 1)", "known - window.events + 2)", _OUTPUTS),
     Fault("event-before-the-window-forgotten", _HORIZON, "state, before, tied)", "state, before, tied[:0])", _OUTPUTS),
     Fault("order-of-arrival-taken-for-order", _KEPT, "(moved_times[1:] < moved_times[:-1]).any()", "False", _STREAM),
-    Fault("values-of-old-events-kept", _KEPT, "> len(column):", "> 1 << 60:", _STREAM),
+    Fault("values-of-old-events-kept", _VALUES, "> most * len(column):", "> 1 << 60:", _STREAM),
     Fault("unbindable-events-of-large-pushes-kept", _STEPS, "if state.whole else state\n", "if False else state\n", _STREAM),
-    Fault("push-kept-by-its-slice", _KEPT, "pa.concat_arrays(column.chunks) if", "column if", _STREAM),
+    Fault("events-of-another-chunk-taken", _VALUES, "rows[low:high] - begin", "rows[low:high] - low", _DICTIONARIES),
+    Fault("push-kept-by-its-slice", _VALUES, "pa.concat_arrays(column.chunks) if", "column if", _STREAM),
     Fault("matches-numbered-anew", "gpu_cep/engine/slices/assembly.py", "counts[streams[: len(counted)]] = counted", "pass", _OUTPUTS),
     Fault("detected-before-the-last-run", _SITUATIONS, "isinstance(ends, TimeSlice) and ends != WHOLE", "False", _OUTPUTS),
     Fault("branches-that-wait-told-apart-by-nothing", _ENDS, "waits |= _binds(counts, branch)", "pass", _STREAM),

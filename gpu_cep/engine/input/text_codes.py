@@ -107,10 +107,10 @@ def dictionaries_of(chunks: Sequence[pa.DictionaryArray]) -> list[pa.Array]:
     A large one that several chunks have in the same memory, as those of a row group do, stands once.
     """
     found = [chunk.dictionary for chunk in chunks]
-    return found if len(found[0]) < _LARGE else list({_memory_of(values): values for values in found}.values())
+    return found if len(found[0]) < _LARGE else list({memory_of(values): values for values in found}.values())
 
 
-def _memory_of(values: pa.Array) -> tuple[int, ...]:
+def memory_of(values: pa.Array) -> tuple[int, ...]:
     """Return where the values of an array without children lie; of arrays of one type only equal ones have it in common."""
     return (len(values), values.offset, *(0 if buffer is None else buffer.address for buffer in values.buffers()))
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.input.ticks import Tick
+from gpu_cep.engine.streaming.dictionaries import join_chunks, take_events
 from gpu_cep.engine.streaming.event_tags import Tags
 from gpu_cep.engine.streaming.state import StreamState, Times
 
@@ -75,9 +76,9 @@ def drop_others(state: StreamState, before: int, kept: Rows) -> StreamState:
     dropped = before - len(kept)
     if not dropped:
         return state
-    rest = pa.concat_tables([state.events.slice(0, before).take(pa.array(kept)), state.events.slice(before)])
+    rest = pa.concat_tables([take_events(state.events.slice(0, before), kept), state.events.slice(before)])
     # a slice holds the memory of all that it was cut from
-    events = _join_chunks(rest) if rest.num_rows <= dropped else few_chunks(rest)
+    events = join_chunks(rest) if rest.num_rows <= dropped else few_chunks(rest)
     return replace(state, events=events, **beside(state, lambda values: np.concatenate([values[kept], values[before:]])))
 
 
@@ -88,35 +89,16 @@ def drop_first(state: StreamState, dropped: int) -> StreamState:
     kept = state.events.slice(dropped)
     # a slice holds the memory of all that it was cut from; of a whole push, what is left is copied next
     joins = kept.num_rows <= dropped and not state.whole
-    events = _join_chunks(kept) if joins else few_chunks(kept)
+    events = join_chunks(kept) if joins else few_chunks(kept)
     return replace(state, events=events, **beside(state, lambda values: values[dropped:]))
 
 
 def keep_rows(state: StreamState, rows: Rows, tags: Tags | None) -> StreamState:
     """Return the state with these of its events alone, whose `tags` are given."""
-    events = _join_chunks(state.events.take(pa.array(rows)))
+    events = join_chunks(take_events(state.events, rows))
     return replace(state, events=events, times=state.times[rows], numbers=state.numbers[rows], tags=tags, whole=False)
 
 
 def few_chunks(table: pa.Table) -> pa.Table:
     """Return the table in one chunk if it has many, with dictionaries of its own values."""
-    return _join_chunks(table) if table.num_columns and table.column(0).num_chunks > _MOST_CHUNKS else table
-
-
-def _join_chunks(table: pa.Table) -> pa.Table:
-    """Return a copy of the table in one chunk, with dictionaries that have few values of events which were given up."""
-    columns = [_copied(column) for column in table.columns]
-    return pa.Table.from_arrays(columns, schema=table.schema)
-
-
-def _copied(column: pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """Return a copy of a column as one array, or as few as can hold it."""
-    if pa.types.is_dictionary(column.type) and sum(len(chunk.dictionary) for chunk in column.chunks) > len(column):
-        return _encode_again(column)
-    # Arrow joins no single chunk with others, and so would return it as it is
-    return pa.concat_arrays(column.chunks) if column.num_chunks == 1 else column.combine_chunks()
-
-
-def _encode_again(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    values = column.cast(column.type.value_type).combine_chunks()
-    return pa.chunked_array([values.dictionary_encode().cast(column.type)], column.type)
+    return join_chunks(table) if table.num_columns and table.column(0).num_chunks > _MOST_CHUNKS else table
