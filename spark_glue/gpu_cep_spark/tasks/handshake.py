@@ -55,12 +55,16 @@ def as_bytes(what: Any) -> Callable[[], Any]:
 
     # nested, so that it travels by value
     def unpack() -> Any:
+        import gc
         import pickle
         import socket
         from importlib import import_module
 
         where = f"the Python worker on {socket.gethostname()}"
         remedy = f"install the driver's release there, gpu_cep {release}"
+        collects = gc.isenabled()
+        # each collection would go through all modules imported so far
+        gc.disable()
         try:
             import_module("gpu_cep_spark.tasks.worker")
             from gpu_cep.analysis.row_patterns import bound
@@ -68,6 +72,9 @@ def as_bytes(what: Any) -> Callable[[], Any]:
             from gpu_cep.plan import event_plan, interval_plan
         except ImportError as fault:
             raise ImportError(f"{where} cannot import gpu_cep: {fault}; {remedy}") from None
+        finally:
+            if collects:
+                gc.enable()
         found = event_plan.PLAN_VERSION, interval_plan.INTERVAL_PLAN_VERSION, bound.ROW_PATTERN_VERSION
         if found != versions:
             raise EngineUnavailable(f"{where} has plans of version {found}, and the driver of {versions}; {remedy}")
