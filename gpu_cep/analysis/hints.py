@@ -13,6 +13,8 @@ from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.lang.ast import Aggregate, Between, Binary, Call, DurationLiteral, Expression, In, Literal, PrevBound, Reference, Span
 from gpu_cep.lang.format import format_expression
 from gpu_cep.lang.literals import write_attribute, write_text
+from gpu_cep.lang.row_patterns.ast import Column, Navigation, RowAggregate
+from gpu_cep.lang.row_patterns.names import column_named
 
 # The operands of an operator as they are written.
 Written = tuple[Expression, Expression]
@@ -39,10 +41,14 @@ def name_hint(name: str, span: Span | None, scope: Scope) -> str | None:
     """
     if name.lower() in CLOCKS:
         return NOW
-    quoted = _in_quotes(name, span)
-    if quoted and scope.beside in INSTANT:
-        return _TIMES
-    return text_hint(name) if quoted or scope.beside is None else None
+    if _in_quotes(name, span):
+        return quoted_hint(name, scope)
+    return text_hint(name) if scope.beside is None else None
+
+
+def quoted_hint(name: str, scope: Scope) -> str:
+    """Return what an unknown name in double quotes may mean: a time beside a time, a text elsewhere."""
+    return _TIMES if scope.beside in INSTANT else text_hint(name)
 
 
 def _in_quotes(name: str, span: Span | None) -> bool:
@@ -77,15 +83,19 @@ def _other_than_text(node: Expression, scope: Scope) -> Kind | None:
             return None if value is None or isinstance(value, str) else Kind.OTHER
         case Binary(operator=operator):
             return Kind.OTHER if operator in _ARITHMETIC else None
-        case Aggregate(function="count" | "avg" | "sum") | DurationLiteral():
+        case Aggregate(function="count" | "avg" | "sum") | RowAggregate(function="count" | "avg" | "sum") | DurationLiteral():
             return Kind.OTHER
         case Reference(attribute=str(name)) | Reference(variable=str(name)) | PrevBound(attribute=name) | Aggregate(attribute=str(name)):
-            return _kind_of_column(name, scope)
+            return _kind_of_column(name if name in scope.schema.names else None, scope)
+        case Column(name=name):
+            return _kind_of_column(column_named(name, scope.schema.names), scope)
+        case Navigation(argument=argument) | RowAggregate(argument=Expression() as argument):
+            return _other_than_text(argument, scope)
     return None
 
 
-def _kind_of_column(name: str, scope: Scope) -> Kind | None:
-    if name not in scope.schema.names:
+def _kind_of_column(name: str | None, scope: Scope) -> Kind | None:
+    if name is None:
         return None
     kind = scope.column(scope.schema.index(name)).type.kind
     return None if kind is Kind.STRING else kind

@@ -7,6 +7,7 @@ import pytest
 from tests.analysis.queries import SCHEMA, errors
 
 ATTRIBUTES = f"write a.attribute; the attributes are {', '.join(SCHEMA.names)}"
+TIMES = "write DATE '…' or TIMESTAMP '…'"
 NOW = "a query means the same whenever it runs: write the time as a literal, TIMESTAMP '2026-01-31 10:00:00'"
 
 
@@ -41,6 +42,14 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
             (text, "'quux' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'quux'")
             for text in ("quux <> last(b.s)", "a.s IN ('x', quux)", "prev(b.s) = quux", "a.s BETWEEN quux AND 'x'", "a.n > length(quux)")
         ),
+        *(
+            (f'{other} "{name}"', f"'{name}' stands alone: an attribute belongs to a variable; {TIMES}")
+            for other, name in (("a.ts >", "2026-01-01"), ("a.day =", "2020-01-01"))
+        ),
+        *(
+            (f'{other} "{name}"', f"'{name}' stands alone: an attribute belongs to a variable; a text stands in single quotes: '{name}'")
+            for other, name in (("a.took >", "5"), ("a.n >", "5"), ("a.n =", "quux"))
+        ),
     ],
 )
 def test_names_in_conditions(text: str, expected: str) -> None:
@@ -50,3 +59,9 @@ def test_names_in_conditions(text: str, expected: str) -> None:
 def test_the_variable_of_a_hint_is_quoted_where_it_must_be() -> None:
     (told,) = errors('PATTERN SEQ(A "my a", B b) WHERE "my a".n > quux')
     assert 'write "my a".attribute; the attributes are ' in told
+
+
+@pytest.mark.parametrize(("condition", "hint"), [('ts > "2026-01-01"', TIMES), ('n > "quux"', "a text stands in single quotes: 'quux'")])
+def test_quoted_names_in_conditions_on_one_event(condition: str, hint: str) -> None:
+    (error,) = errors(f"PATTERN SEQ(a, b+ UNTIL ({condition}), c)")
+    assert error.endswith(hint)

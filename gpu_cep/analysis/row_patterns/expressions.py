@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpu_cep.analysis.bound_expressions import Binding, Bound, Constant, Field, Operation
 from gpu_cep.analysis.coercion import FAULTY, cast, common_type
 from gpu_cep.analysis.expressions import bind_expression, bind_operand
-from gpu_cep.analysis.hints import CLOCKS, NOW, text_hint
+from gpu_cep.analysis.hints import CLOCKS, NOW, quoted_hint, text_hint
 from gpu_cep.analysis.references import EVENT, aggregate_type
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import INTEGER, STRING, Kind
@@ -52,7 +52,7 @@ def _as_no_column(identifier: str, span: Span | None, scope: Scope, *, alone: bo
         return None
     name = spelling(identifier)
     if is_quoted(identifier):
-        return text_hint(name)
+        return quoted_hint(name, scope)
     if alone and name.lower() in CLOCKS:
         return NOW
     return text_hint(name) if alone and identifier in scope.texts and nearest(name, scope.schema.names) is None else None

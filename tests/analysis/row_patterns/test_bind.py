@@ -150,6 +150,26 @@ def test_a_name_that_is_compared_with_texts_may_be_one(condition, meant):
     assert ("a text stands in single quotes: 'purchase'" in said) == meant
 
 
+@pytest.mark.parametrize(
+    ("condition", "is_time"),
+    [
+        ('TS > "2026"', True),
+        ('A.day = "2026"', True),
+        ('"2026" < PREV(LAST(A.ts))', True),
+        ('max(ts) > "2026"', True),
+        ('ts IN ("2026")', True),
+        ('count(ts) > "2026"', False),
+        ('k = "2026"', False),
+        ('"2026" = x', False),
+        ('CLASSIFIER() = "2026"', False),
+    ],
+)
+def test_a_name_in_quotes_beside_a_time_is_meant_as_a_time(condition, is_time):
+    ((place, said),) = faults(f"MEASURES x AS m PATTERN (A) DEFINE A AS {condition}")
+    assert place == '"2026"'
+    assert said.endswith("write DATE '…' or TIMESTAMP '…'" if is_time else "a text stands in single quotes: '2026'")
+
+
 def test_all_faults_are_told_at_once():
     found = faults("PARTITION BY kk ORDER BY A.ts MEASURES sum(k) AS m, Q.x AS m PATTERN (A) SUBSET A = (B) DEFINE C AS MATCH_NUMBER() > k")
     assert len(found) == 10
