@@ -257,7 +257,7 @@ def _variation(values: Field | Aggregation, scope: Scope) -> Bound:
 
 def _compute_column(name: str, function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     subject, *parameters = arguments
-    if FAULTY in arguments or _misfits(function, call, arguments, scope):
+    if FAULTY in arguments or _misfits(name, function, call, arguments, scope):
         return FAULTY
     if (valueless := without_value(arguments)) is not None:
         return valueless
@@ -270,7 +270,7 @@ def _compute_column(name: str, function: HostFunction, call: Call, arguments: tu
         scope.faults.refuse(f"{call.function}() of these arguments", supported, call.span)
         return FAULTY
     constants = tuple(_parameter(call, *pair, scope) for pair in zip(parameters, function.constants, strict=False))
-    if FAULTY in constants or (name == "regexp_like" and _is_no_regexp(constants[0], call, scope)):
+    if FAULTY in constants:
         return FAULTY
     if subject.type.kind is Kind.NULL:
         return subject
@@ -278,23 +278,24 @@ def _compute_column(name: str, function: HostFunction, call: Call, arguments: tu
     return replace(subject, column=column, type=function.type)
 
 
-def _misfits(function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> bool:
-    """Record a fault for each argument of a wrong type, also beside a NULL, and return whether there is one."""
+def _misfits(name: str, function: HostFunction, call: Call, arguments: tuple[Bound, ...], scope: Scope) -> bool:
+    """Record a fault for each argument that function `name` never takes, also beside a NULL, and return whether there is one."""
     before, (subject, *parameters) = scope.faults.count, arguments
     if subject.type.kind not in function.kinds | {Kind.NULL}:
         _misfit(call, subject, scope)
     for given, wanted in zip(parameters, function.constants, strict=False):
         if isinstance(given, Constant) and not is_written_null(given):
-            _parameter(call, given, wanted, scope)
+            parameter = _parameter(call, given, wanted, scope)
+            if name == "regexp_like" and parameter != FAULTY:
+                _check_regexp(parameter, call, scope)
     return scope.faults.count > before
 
 
-def _is_no_regexp(pattern: Constant, call: Call, scope: Scope) -> bool:
-    """Record a fault if a text is no regular expression, and return whether it is none."""
+def _check_regexp(pattern: Constant, call: Call, scope: Scope) -> None:
+    """Record a fault if a text is no regular expression."""
     fault = scope.regexp_fault(str(pattern.value))
     if fault is not None:
         scope.faults.error(f"{pattern.value!r} is no regular expression: {fault}", call.span)
-    return fault is not None
 
 
 def _parameter(call: Call, given: Bound, wanted: DataType, scope: Scope) -> Constant:

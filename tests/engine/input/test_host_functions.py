@@ -78,10 +78,11 @@ def test_in_conditions(item):
 
 def test_what_is_no_regular_expression_is_told_with_its_place():
     with pytest.raises(PatternError) as caught:
-        cep.match(EVENTS, "PATTERN a WHERE regexp_like(a.s, '(ab') RETURN regexp_like(a.s, '[')")
+        cep.match(EVENTS, "PATTERN a WHERE regexp_like(a.s, '(ab') RETURN regexp_like(a.s, '['), regexp_like(NULL, '?')")
     assert [(fault.message, fault.span.column) for fault in caught.value.diagnostics] == [
         ("'(ab' is no regular expression: missing ): (ab", 17),
         ("'[' is no regular expression: missing ]: [", 48),
+        ("'?' is no regular expression: no argument for repetition operator: ?", 71),
     ]
 
 
