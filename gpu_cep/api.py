@@ -255,6 +255,8 @@ def match(
         must not begin before the time at which the one before it ends.
     columns
         The input columns that whole events carry in the output (default: all).
+        Indices and counts, which hold no events, are the same with it and without;
+        a name that is no column is an error with every `output`.
     timeouts
         Whether timeouts come out beside the matches. A timeout stands for an
         event that begins a run which becomes no match: it holds the longest

@@ -131,7 +131,7 @@ def test_a_query_without_its_first_word(query: str) -> None:
         (CLICKS, ROLES | {"partition_by": "user, page"}, "several columns are a list, ['user', 'page']"),
         (CLICKS, ROLES | {"output": "match"}, "did you mean 'matches'?"),
         (CLICKS, ROLES | {"engine": "cuda"}, "did you mean 'gpu'?"),
-        (CLICKS, ROLES | {"columns": ["usr"]}, "did you mean 'user'?"),
+        *((CLICKS, ROLES | {"columns": ["usr"], "output": output}, "did you mean 'user'?") for output in ("matches", "indices", "count")),
         (CLICKS, ROLES | {"strategy": "any"}, "skip_till_any_match"),
         (CLICKS, ROLES | {"time_unit": "milliseconds"}, "write time_unit='ms'"),
         (CLICKS.assign(time=["10:00", "10:01", "10:02"]), ROLES, "pandas.to_datetime(df['time'], format='ISO8601')"),
