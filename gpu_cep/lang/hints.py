@@ -273,7 +273,7 @@ _PLACES = (
     ),
     _place("_LBRACE", _strategy),
     _place("_LPAR", _misspelt_operator, "QUESTION", before="NAME"),
-    _place("_LBRACKET", "several events are bound by a quantifier: Stock+ a[] or a+", "QUESTION"),
+    _place("_LBRACKET", "several events are bound by a quantifier: Stock+ a[] or a+", "QUESTION", before="NAME QUOTED"),
     _place("_DOT", "an aggregate's attribute stands inside its brackets: last(v.attr)", before="_RPAR"),
     _place("PLUS", "an event is compared with the one before it: v[i] with v[i-1]", "_RBRACKET"),
     _place("_LPAR", "brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)", "SEQ NAME"),
