@@ -15,7 +15,7 @@ from gpu_cep.lang.tokens import Word, fault
 # Aggregates of event patterns that are navigations here.
 ROW_AGGREGATES = tuple(function for function in AGGREGATES if function.upper() not in NAVIGATIONS)
 _TWO_ARGUMENTS = {"min": "least", "max": "greatest"}
-_NO_OPERANDS = {"classifier", "match_number"}
+_NO_OPERANDS = {"classifier", "match_number", "match_sequence_number"}
 
 
 def identifier(name: Word) -> str:
@@ -74,12 +74,14 @@ def _measure_function(function: str, arguments: list[Expression], span: Span) ->
     match function, arguments:
         case "match_number", []:
             return MatchNumber(span=span)
+        case "match_sequence_number", []:
+            return RowAggregate("count", None, span=span)  # what Snowflake calls the number of a row in its match
         case "classifier", []:
             return Classifier(span=span)
         case "classifier", [Column(variable=None, name=name)]:
             return Classifier(name, span=span)
     accepted = "CLASSIFIER takes a variable or nothing: CLASSIFIER(A), CLASSIFIER()"
-    raise fault(accepted if function == "classifier" else "MATCH_NUMBER takes nothing: MATCH_NUMBER()", span)
+    raise fault(accepted if function == "classifier" else f"{function.upper()} takes nothing: {function.upper()}()", span)
 
 
 def _star_call(span: Span, children: list[Any]) -> RowAggregate:

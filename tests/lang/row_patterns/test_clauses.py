@@ -203,6 +203,7 @@ def test_words_of_clauses_are_names_where_names_stand():
     ("expression", "expected"),
     [
         ("prev(A.x)", Navigation("PREV", Column("A", "x"))),
+        ("match_sequence_number()", RowAggregate("count", None)),
         ("Lag(x, 2)", Navigation("PREV", Column(None, "x"), 2)),
         ("lead(A.x)", Navigation("NEXT", Column("A", "x"))),
         ("FINAL LAST(x, 2)", Navigation("LAST", Column(None, "x"), 2, "FINAL")),
