@@ -16,6 +16,7 @@ from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.settling import Borders
+from gpu_cep.engine.input.chunk_dictionaries import most_values, take_events, without_others
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -26,7 +27,6 @@ from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Held, Later, take_decided
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
-from gpu_cep.engine.streaming.dictionaries import most_values, take_events, without_others
 from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of, with_ties
 from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others, keep_rows

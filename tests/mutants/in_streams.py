@@ -8,8 +8,8 @@ _STREAMING = "gpu_cep/engine/streaming"
 _CERTAINTY, _HORIZON, _KEPT = "gpu_cep/plan/certainty.py", f"{_STREAMING}/horizon.py", f"{_STREAMING}/kept_events.py"
 _OPEN, _VALUES, _DICTIONARIES = (
     f"{_STREAMING}/certainty.py",
-    f"{_STREAMING}/dictionaries.py",
-    ("tests/engine/streaming/test_dictionaries.py",),
+    "gpu_cep/engine/input/chunk_dictionaries.py",
+    ("tests/engine/input/test_chunk_dictionaries.py",),
 )
 _STEPS, _TIMES, _LAST = "gpu_cep/live/steps.py", "gpu_cep/live/clocks.py", "gpu_cep/engine/phase_one/last_variables.py"
 _ENDS, _SITUATIONS = "gpu_cep/engine/events/match_ends.py", "gpu_cep/engine/intervals/run.py"

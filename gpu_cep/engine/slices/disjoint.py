@@ -14,6 +14,7 @@ from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.positions import Positions, choose_disjoint, order_in_streams
 from gpu_cep.engine.events.settling import Borders
+from gpu_cep.engine.input.chunk_dictionaries import without_others
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.input.time_cut import FileSlice
@@ -65,7 +66,7 @@ def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later |
     waits
         Whether a match of a later run may complete before one of this run. Then those are decided that end before it can begin.
     """
-    rows = pa.concat_tables([held.rows, found])
+    rows = without_others(pa.concat_tables([held.rows, found]))
     given = np.concatenate([held.given, np.zeros(found.num_rows, np.bool_)])
     first, last = _positions(sliced, rows)
     streams, begins = _begins(sliced, keys_of(sliced, rows), later, first[0])

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.events.matches import Rows
+from gpu_cep.engine.input.chunk_dictionaries import join_chunks, take_events
 from gpu_cep.engine.input.ticks import Tick
-from gpu_cep.engine.streaming.dictionaries import join_chunks, take_events
 from gpu_cep.engine.streaming.event_tags import Tags
 from gpu_cep.engine.streaming.state import StreamState, Times
 

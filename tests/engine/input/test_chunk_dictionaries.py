@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.streaming.dictionaries import count_values, join_chunks, most_values, take_events, without_others
+from gpu_cep.engine.input.chunk_dictionaries import count_values, join_chunks, most_values, take_events, without_others
 
 KEYS = pa.dictionary(pa.int32(), pa.string())
 KEPT = pa.array([f"k{number}" for number in range(6)])

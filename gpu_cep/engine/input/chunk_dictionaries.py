@@ -1,15 +1,19 @@
-"""Keep the dictionaries of events in step with the events: to join or to look through them takes time for each value.
+"""Keep the dictionaries of tables in step with their rows: to join or to look through them takes time for each value.
 
 A push may be a slice of events whose dictionary has the keys of all, and of what is kept each chunk has a dictionary of its own.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.input.text_codes import memory_of
+
+Rows = npt.NDArray[np.integer[Any]]
 
 
 def without_others(table: pa.Table, most: float = 1) -> pa.Table:
@@ -67,6 +71,8 @@ def _take(column: pa.ChunkedArray, rows: Rows, places: pa.Array) -> pa.ChunkedAr
 
 def _are_many(column: pa.ChunkedArray, rows: int) -> bool:
     """Return whether a column has different dictionaries, which have more values than so many rows."""
+    if column.num_chunks == 1:
+        return False
     values = count_values(column)
     return values > rows and values > len(column.chunk(0).dictionary)
 
