@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.accounting.resources import ALL_CORES, Resources
-from gpu_cep.engine.answers import answer, open_run_rows, rows_in_contact
+from gpu_cep.engine.answers import answer, answer_schema, open_run_rows, rows_in_contact
 from gpu_cep.engine.events.matches import Rows
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.reported import Reported
@@ -185,6 +185,9 @@ def _run(
     live: LiveQuery, table: pa.Table, origin: Origin, *, reported: Reported, resources: Resources, shared: EventColumns | None
 ) -> pa.Table:  # fmt: skip
     """Return the matches that have become certain, as the plan of a run gives them."""
+    # a profile has the counts of each run
+    if not table.num_rows and resources.profile is None:
+        return answer_schema(live.running, origin.schema).empty_table()
     return answer(
         live.running, table, origin=origin, shared=shared, reported=reported, resources=resources, choose_order=live.orders,
         algorithms=live.algorithms,

@@ -27,14 +27,19 @@ def events_of_keys(
 ) -> Indices | None:  # fmt: skip
     """Return the numbers of the known events whose keys may have a match that is reported; None if these are most of them, or all.
 
-    A match lies in one stream. It begins at an own event, or it is certain with an event that was not known before. Events of a few
-    other keys may be among them, whose hashes are the same. `columns` are those of the known events.
+    A match lies in one stream. It begins at an own event, or it is certain with an event that was not known before. If none of these
+    may be the first or the last one of a match, the result is empty. Events of a few other keys may be among them, whose hashes are the
+    same. `columns` are those of the known events.
     """
     own, role = _deciding(certain, horizon)
     known = horizon.known
-    if tagging is None or own is None or known < _FEWEST:
+    if tagging is None or own is None:
         return None
     places = _places(state.times[:known], own)
+    if state.tags is not None and not (state.tags[places] & np.uint32(role)).any():
+        return np.empty(0, np.int64)
+    if known < _FEWEST:
+        return None
     if state.tags is None:
         chosen = _of_same_codes(columns, tagging.keys, places)
     else:
