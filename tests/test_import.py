@@ -92,19 +92,11 @@ def test_a_query_is_checked_without_what_runs_it() -> None:
     assert printed(check, *queries) == "the pattern is valid\nthe pattern is valid\nFalse\n"
 
 
-def worker_modules() -> list[str]:
-    """What a Python worker loads when its first task begins; Spark's tests fork their workers with all of it loaded."""
-    daemon = ast.parse((ROOT / "tests" / "spark" / "warm_daemon.py").read_text(encoding="utf-8"))
-    loaded = [name.name for node in ast.walk(daemon) if isinstance(node, ast.Import) for name in node.names]
-    assert "gpu_cep_spark.tasks.worker" in loaded
-    return loaded
-
-
 def test_spark_loads_what_it_needs() -> None:
     """Each is the first of the project that its process imports."""
     absent = {
         "gpu_cep_spark.matching": {"pandas", "matplotlib", "duckdb"},
-        **{module: DRIVERS | {"pandas"} for module in worker_modules()},
+        **{module: DRIVERS | {"pandas"} for module in import_module("gpu_cep_spark.daemon").LOADED},
         "gpu_cep_spark.streaming.processor": DRIVERS,
     }
     for module, modules in zip(absent, printed(FORKS, *absent).splitlines(), strict=True):

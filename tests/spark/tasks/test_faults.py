@@ -43,6 +43,7 @@ session = (
     .config("spark.speculation.quantile", 0.5)
     .config("spark.speculation.minTaskRuntime", "2s")
     .config(map=GPU_CONF if sys.argv[2].startswith("spark:") else SETTINGS)
+    .config("spark.python.daemon.module", "gpu_cep_spark.daemon")
     .getOrCreate()
 )
 make_stage = jobs.make_stage
