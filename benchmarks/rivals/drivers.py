@@ -154,17 +154,10 @@ def on_duckdb(name: str, query: Listing1, path: Path, folder: Path, repeats: int
 
 def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[Timing]:
     """Yield Spark's times on as many local cores: from Parquet to the number of matches' rows, and all rows to Python without a match."""
-    from pyspark.sql import SparkSession
-
     from benchmarks.spark.floor import handed_over, total
+    from benchmarks.spark.sessions import SHUFFLE_PARTITIONS, spark_session
 
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    spark = (
-        SparkSession.builder.master(f"local[{THREADS}]").config("spark.sql.shuffle.partitions", THREADS)
-        .config("spark.driver.memory", "6g").config("spark.ui.enabled", "false").getOrCreate()
-    )  # fmt: skip
-    spark.sparkContext.setLogLevel("ERROR")
-    try:
+    with spark_session(THREADS, "6g", {SHUFFLE_PARTITIONS: str(THREADS)}) as spark:
         reports = spark.read.parquet(str(path))
         matched = gpu_cep.gpu_match(reports, query.text)
         way = f"gpu_cep on Spark, matches, from Parquet, local[{THREADS}]"
@@ -172,8 +165,6 @@ def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[Timing]:
         # shuffled anew each time: of a frame that has been collected Spark keeps what was
         every = reports.select(*COLUMNS)
         yield Timing("none", PLAIN_HANDOVER, 0, best_seconds(lambda: total(handed_over(every.repartition("car_id"))), repeats))
-    finally:
-        spark.stop()
 
 
 def markdown(timings: list[Timing], missing: list[str], where: dict[str, str], events: int, copy: float) -> str:

@@ -57,7 +57,9 @@ from benchmarks.rivals.spark_records import (
     refuse_losses,
 )
 from benchmarks.spark.floor import handed_over, total
-from benchmarks.spark.keys import PACKAGES, Taken, taken
+from benchmarks.spark.keys import PACKAGES
+from benchmarks.spark.sessions import SHUFFLE_PARTITIONS, spark_session
+from benchmarks.spark.times import Taken, taken
 from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
 
@@ -92,7 +94,6 @@ USUAL_WAYS = tuple(word for word in WORDS if word != "unbounded")
 TOGETHER = ((FILES, AUTO, SHUFFLED, BARE, PATH, EMPTY), (UNBOUNDED,), (SQL,))
 # The share of the matches that may differ by which of two events of one time comes first.
 TIED = 0.002
-SETTINGS = {"spark.driver.memory": "6g", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,16 +145,6 @@ class Asked:
 
 def _options(kind: KindInSql) -> dict[str, Any]:
     return dict(kind.kind.options)
-
-
-def session(cores: int) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master(f"local[{cores}]").config("spark.sql.shuffle.partitions", str(2 * cores))
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
-    found = builder.getOrCreate()
-    found.sparkContext.setLogLevel("ERROR")
-    return found
 
 
 def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
@@ -248,18 +239,15 @@ def rows_of_group(events: int) -> int:
 
 def ask(options: argparse.Namespace) -> dict[str, Measured]:
     """Return what each way takes for each question."""
-    spark = session(options.cores)
     found: dict[str, Measured] = {}
     chosen = [WORDS[word] for word in options.ways]
-    try:
+    with spark_session(options.cores, "6g", {SHUFFLE_PARTITIONS: str(2 * options.cores)}) as spark:
         for names, ways_of, unordered in ((options.kinds, chosen, False), (options.unordered, (AUTO, SHUFFLED), True)):
             for name in names:
                 with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as small:
                     warm_up(asked_of(name, max(10, options.events // WARM_SHARE), Path(small), spark, unordered=unordered), ways_of)
                     asked = asked_of(name, options.events, Path(folder), spark, unordered=unordered)
                     found[_title(name, unordered=unordered)] = measured(asked, options.repeats, ways_of)
-    finally:
-        spark.stop()
     return found
 
 

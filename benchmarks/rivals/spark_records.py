@@ -7,7 +7,8 @@ from dataclasses import asdict
 
 from benchmarks.record import day_records, pages
 from benchmarks.record.day_records import Record, RecordError
-from benchmarks.spark.keys import PACKAGES, Taken
+from benchmarks.spark.keys import PACKAGES
+from benchmarks.spark.times import Taken
 
 FILES, SHUFFLED, BARE, SQL, PATH = "tasks read files", "Spark's scan and shuffle", "bare hand-over", "SQL", "match(path)"
 # The same where Spark does not add up the bytes of batches.

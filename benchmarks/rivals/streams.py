@@ -33,6 +33,7 @@ from benchmarks.record.followed import OURS, Followed, table
 from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.rivals.asking import ask
 from benchmarks.rivals.environments import REQUIREMENTS, environment
+from benchmarks.spark.sessions import spark_session
 from benchmarks.spark.streaming import BATCHES, QUERY, ROWS, SETTINGS, SPAN, WINDOW, bare_road, events, run, source, storing, written
 
 KEYS, FEW, REPEATS, PUSHES = (1_000, 100_000), 4_000, 3, (10_000, 100_000)
@@ -180,16 +181,10 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     where = {"machine": processor_name(), "cores": os.cpu_count(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}"}
     where |= {"commit": commit(), **{package: package_version(package) for package in PACKAGES}}
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = SparkSession.builder.master("local[2]").appName("gpu_cep benchmarks").config(map=SETTINGS).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
     found: list[Followed] = []
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            for keys in options.keys:
-                found += measured(session, Path(folder), keys, options.rows, options.batches, options.few, options.repeats)
-    finally:
-        session.stop()
+    with tempfile.TemporaryDirectory() as folder, spark_session(2, "3g", SETTINGS) as session:
+        for keys in options.keys:
+            found += measured(session, Path(folder), keys, options.rows, options.batches, options.few, options.repeats)
     page = markdown(found, where)
     record = {"environment": where, "query": QUERY, "ways": [asdict(each) for each in found]}
     print(page)

@@ -11,10 +11,8 @@ record of another query, or of other numbers than usual, has them in its name.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -24,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 import gpu_cep
 from benchmarks.record import pages
@@ -32,7 +30,8 @@ from benchmarks.record.arguments import measuring
 from benchmarks.record.day_records import Record, RecordError, earlier, merged, new_record, run_lines
 from benchmarks.record.machine import environment, name_on
 from benchmarks.spark.floor import handed_over, total
-from benchmarks.spark.slices import descendants
+from benchmarks.spark.sessions import BATCH_ROWS, spark_session
+from benchmarks.spark.times import Taken, taken
 from gpu_cep.choices import Scan
 
 EVENTS, REPEATS, ROW_GROUPS, WINDOW, ROWS = 2_000_000, 5, 8, 1_000, 10_000
@@ -46,14 +45,6 @@ QUERIES = {
 PACKAGES = ("pyspark", "pyarrow", "numpy")
 BARE, WHOLE, AUTO = "bare hand-over", "slices=None", "slices='auto'"
 FILES_WHOLE, FILES_AUTO = "files, slices=None", "files, slices='auto'"
-
-
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """The least seconds of a way by the clock, and of all its processes' cores."""
-
-    clock: float = float("inf")
-    cores: float = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,22 +98,6 @@ def events(number: int, numbers: Sequence[int]) -> pa.Table:
     return pa.table(found)
 
 
-def session(rows: int) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
-        "spark.driver.memory": "4g",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(rows),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    builder = SparkSession.builder.master("local[2]").appName("gpu_cep benchmarks")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    found = builder.getOrCreate()
-    found.sparkContext.setLogLevel("ERROR")
-    return found
-
-
 def bare_handover(frame: DataFrame, key: str, where: str) -> int:
     """Return how many rows arrive in Python of those that must be sent, in the columns and with the tasks of gpu_match."""
     sent = frame.where(where).selectExpr("ts", "CAST(ASCII(type) AS BYTE) AS type", "x", key)
@@ -134,12 +109,9 @@ def count(frame: DataFrame, query: str, key: str, slices: str | None, scan: Scan
 
 
 def measured(path: Path, options: argparse.Namespace) -> list[Line]:
-    spark = session(options.rows)
-    try:
+    with spark_session(2, "4g", {BATCH_ROWS: str(options.rows)}) as spark:
         frame = spark.read.parquet(str(path))
         return [_line(frame, options.query, keys, skewed, options.repeats) for keys, skewed in lines(options.keys)]
-    finally:
-        spark.stop()
 
 
 def _line(frame: DataFrame, name: str, keys: int, skewed: bool, repeats: int) -> Line:
@@ -167,38 +139,6 @@ def _line(frame: DataFrame, name: str, keys: int, skewed: bool, repeats: int) ->
     line = Line(keys, skewed, *best.values(), answers[WHOLE], *told)
     print(line, file=sys.stderr)
     return line
-
-
-def taken(way: Callable[[], int], before: Taken) -> Taken:
-    """Return what one run of a way takes, or what one took `before`, whichever is less."""
-    start, busy = time.perf_counter(), own_ticks()
-    way()
-    return Taken(min(before.clock, time.perf_counter() - start), min(before.cores, seconds_since(busy)))
-
-
-def own_ticks() -> dict[int, int]:
-    """Return the ticks that cores have spent on this process, and on each below it, by their numbers."""
-    return {process: sum(_cpu_ticks(process)[:2]) for process in (os.getpid(), *descendants(os.getpid()))}
-
-
-def seconds_since(before: Mapping[int, int]) -> float:
-    """Return the seconds that cores have spent on these processes since; a worker that waited, and has ended, does not count."""
-    return sum(max(0, ticks - before.get(process, 0)) for process, ticks in own_ticks().items()) / os.sysconf("SC_CLK_TCK")
-
-
-def cpu_seconds() -> float:
-    """Return the seconds that cores have spent on this process and those below it."""
-    ticks = sum(sum(_cpu_ticks(process)) for process in (os.getpid(), *descendants(os.getpid())))
-    return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _cpu_ticks(process: int) -> list[int]:
-    """Return the ticks of a process, and of the children that it waited for, of users and of the system; none if it has ended."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return []
-    return list(map(int, fields[11:15]))
 
 
 def record_name(options: argparse.Namespace) -> str:

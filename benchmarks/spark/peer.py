@@ -6,8 +6,6 @@ session with two threads, warm. The loop gets fewer events, and gpu_match the sa
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ from benchmarks.baselines.floors import best_seconds
 from benchmarks.baselines.measure import Case, Disagreement, events_of, match_count, of_usual_length, run_match
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.loop import count_by_loop
+from benchmarks.spark.sessions import BATCH_ROWS, SHUFFLE_PARTITIONS, spark_session
 from benchmarks.workloads.questions import Workload, query_text, window_ticks
 
 PARTITIONS = 4
@@ -80,12 +79,9 @@ class SparkTiming:
 
 def measure_spark(workload: Workload, events: int, loop_events: int, folder: Path, repeats: int) -> list[SparkTiming]:
     """Return all contestants' times on `workload` (medical, no conditions on pairs), written to `folder` as Parquet; counts are checked."""
-    session = _session()
-    try:
+    with spark_session(2, "6g", {SHUFFLE_PARTITIONS: str(PARTITIONS), BATCH_ROWS: "1000000"}) as session:
         timings = _measured(session, workload, events, _rivals, folder, repeats)
         return timings + _measured(session, workload, loop_events, _loops, folder, repeats)
-    finally:
-        session.stop()
 
 
 def _measured(
@@ -103,23 +99,6 @@ def _measured(
     if wrong:
         raise Disagreement(f"expected {expected} matches: {wrong}")
     return timings
-
-
-def _session() -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.master("local[2]").appName("gpu_cep benchmarks")
-    settings = {
-        "spark.driver.memory": "6g",
-        "spark.sql.shuffle.partitions": str(PARTITIONS),
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
 
 
 def _rivals(session: SparkSession, case: Case, events: DataFrame) -> dict[str, Callable[[], int]]:

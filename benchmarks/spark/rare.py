@@ -26,7 +26,9 @@ from benchmarks.record import pages
 from benchmarks.record.arguments import measuring
 from benchmarks.record.machine import environment, name_on
 from benchmarks.spark.floor import total
-from benchmarks.spark.keys import PACKAGES, Taken, session, taken
+from benchmarks.spark.keys import PACKAGES
+from benchmarks.spark.sessions import BATCH_ROWS, spark_session
+from benchmarks.spark.times import Taken, taken
 
 EVENTS, REPEATS, KEYS, ROW_GROUP, RARE = 10_000_000, 3, 1_000, 1_000_000, 1e-5
 OFF, AUTO, NAMED = "rare=None", "rare='auto'", "rare named"
@@ -102,12 +104,9 @@ def count_all(frame: DataFrame, pattern: str, rare: str | None) -> int:
 
 
 def measured(path: Path, repeats: int) -> tuple[list[Line], list[RuleSetLine]]:
-    spark = session(10_000)
-    try:
+    with spark_session(2, "4g", {BATCH_ROWS: "10000"}) as spark:
         frame = spark.read.parquet(str(path))
         return [_line(frame, question, repeats) for question in QUESTIONS], [_rule_set_line(frame, rules, repeats) for rules in RULE_SETS]
-    finally:
-        spark.stop()
 
 
 def _line(frame: DataFrame, question: str, repeats: int) -> Line:

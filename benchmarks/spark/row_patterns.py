@@ -21,7 +21,8 @@ from pyspark.sql import DataFrame
 import gpu_cep
 from benchmarks.record import pages
 from benchmarks.spark.floor import handed_over, total
-from benchmarks.spark.keys import Taken, session, taken
+from benchmarks.spark.sessions import BATCH_ROWS, spark_session
+from benchmarks.spark.times import Taken, taken
 
 EVENTS, REPEATS, ROW_GROUPS, BATCH = 4_000_000, 3, 8, 100_000
 NUMBERS = (100, 100_000)
@@ -82,9 +83,8 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--keys", type=int, nargs="+", default=NUMBERS)
     options = parser.parse_args(argv)
     numbers, table = tuple(options.keys), events(options.events, tuple(options.keys))
-    spark = session(BATCH)
     found: dict[int, dict[str, Taken]] = {}
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, spark_session(2, "4g", {BATCH_ROWS: str(BATCH)}) as spark:
         path = Path(folder) / "rows.parquet"
         pq.write_table(table, path, row_group_size=max(1, options.events // ROW_GROUPS))
         frame = spark.read.parquet(str(path))
@@ -94,7 +94,6 @@ def main(argv: list[str]) -> int:
             for _ in range(options.repeats):
                 best = {name: taken(way, best[name]) for name, way in ways(frame, f"k{keys}").items()}
             found[keys] = best
-        spark.stop()
     print(page(found, options.events, options.repeats))
     return 0
 

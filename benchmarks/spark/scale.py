@@ -24,7 +24,8 @@ from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import environment, name_on
 from benchmarks.spark.floor import handed_over, total
-from benchmarks.spark.slices import session
+from benchmarks.spark.sessions import spark_session
+from benchmarks.spark.slices import SETTINGS
 from benchmarks.workloads.questions import WORKLOADS, query_text
 
 EVENTS, REPEATS = 10_000_000, 3
@@ -75,13 +76,10 @@ def stretches(frame: DataFrame, query: str) -> dict[str, Callable[[], object]]:
 
 def measured_costs(path: Path, query: str, events: int, repeats: int) -> tuple[Costs, float]:
     """Return the costs of a row on one core, by the differences between runs; and the seconds of the whole run."""
-    spark = session(1)
-    try:
+    with spark_session(1, "4g", SETTINGS) as spark:
         frame = spark.read.parquet(str(path))
         left = frame.where("type IN ('C', 'P', 'D', 'B')").count()
         seconds = {name: _warm(run, repeats) for name, run in stretches(frame, query).items()}
-    finally:
-        spark.stop()
     read, shuffle, hand_over, match = seconds.values()
     parts = (max(0.0, later - earlier) for earlier, later in ((read, shuffle), (shuffle, hand_over), (hand_over, match)))
     return Costs(read * 1e9 / events, left / events, *(part * 1e9 / left for part in parts)), match
@@ -94,14 +92,11 @@ def _warm(run: Callable[[], object], repeats: int) -> float:
 
 def measured_run(paths: list[Path], query: str, cores: int, repeats: int) -> tuple[float, int]:
     """Return the best warm seconds of the whole run over some files, and its answer."""
-    spark = session(cores)
-    try:
+    with spark_session(cores, "4g", SETTINGS) as spark:
         frame = spark.read.parquet(*map(str, paths))
         count = partial(stretches(frame, query)["match"])
         answer = count()
         return best_seconds(count, repeats), int(str(answer))
-    finally:
-        spark.stop()
 
 
 def markdown(costs: Costs, checks: list[Check], where: dict[str, str], query: str) -> str:

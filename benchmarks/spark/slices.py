@@ -11,14 +11,13 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep
@@ -27,9 +26,13 @@ from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import environment, name_on
 from benchmarks.record.memory import peak_bytes
 from benchmarks.spark.floor import handed_over, total
+from benchmarks.spark.sessions import BATCH_ROWS, SHUFFLE_PARTITIONS, spark_session
+from benchmarks.spark.times import descendants
 
 EVENTS, REPEATS, KEYS, HOT = 20_000_000, 3, 100, 0.9
 PARTITIONS, WINDOW = 8, 1_000
+# The settings of sessions, also for the model of a cluster.
+SETTINGS = {SHUFFLE_PARTITIONS: str(PARTITIONS), "spark.sql.files.maxPartitionBytes": "16m", BATCH_ROWS: "1000000"}
 QUERY = f"PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {WINDOW}"
 PACKAGES = ("pyspark", "pyarrow", "numpy")
 BARE = "one stream, bare shuffle + mapInArrow"
@@ -68,24 +71,6 @@ def events(number: int) -> pa.Table:
     )
 
 
-def session(cores: int) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    settings = {
-        "spark.driver.memory": "4g",
-        "spark.sql.shuffle.partitions": str(PARTITIONS),
-        "spark.sql.files.maxPartitionBytes": "16m",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-    }
-    builder = SparkSession.builder.master(f"local[{cores}]").appName("gpu_cep benchmarks")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    found = builder.getOrCreate()
-    found.sparkContext.setLogLevel("ERROR")
-    return found
-
-
 def plain_handover(frame: DataFrame) -> DataFrame:
     """Return what Spark takes to filter and shuffle the same columns by time, and to hand them to Python."""
     relevant = frame.where("type IN ('A', 'B', 'C')").select("ts", "type", "x")
@@ -108,16 +93,13 @@ def measured(path: Path, repeats: int) -> list[Timing]:
     best: dict[tuple[str, int], Timing] = {}
     for _ in range(repeats):
         for cores, ways in WAYS.items():
-            spark = session(cores)
-            try:
+            with spark_session(cores, "4g", SETTINGS) as spark:
                 frame = spark.read.parquet(str(path))
                 counts_of(frame.where(f"ts < {2 * WINDOW}"))  # workers start and load the kernels
                 for way in ways:
                     timing = timed(way, cores, frame)
                     print(timing, file=sys.stderr)
                     best[way, cores] = min(timing, best.get((way, cores), timing), key=lambda each: each.seconds)
-            finally:
-                spark.stop()
     return list(best.values())
 
 
@@ -134,19 +116,6 @@ def timed(way: str, cores: int, frame: DataFrame) -> Timing:
 def workers() -> list[int]:
     """Return the Python processes below this one."""
     return [process for process in descendants(os.getpid()) if "python" in Path(f"/proc/{process}/comm").read_text()]
-
-
-def descendants(parent: int) -> Iterator[int]:
-    """Yield the processes below one, at any depth."""
-    for listed in Path(f"/proc/{parent}/task").glob("*/children"):
-        try:
-            children = listed.read_text().split()
-        except OSError:
-            # a thread that ended meanwhile has none
-            continue
-        for child in map(int, children):
-            yield child
-            yield from descendants(child)
 
 
 def check(timings: list[Timing], table: pa.Table) -> None:

@@ -26,7 +26,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 import gpu_cep
 from benchmarks.record import pages
-from benchmarks.spark.keys import cpu_seconds
+from benchmarks.spark.sessions import BATCH_ROWS, SHUFFLE_PARTITIONS, spark_session
+from benchmarks.spark.times import cpu_seconds
 from gpu_cep_spark.schemas import batch_schema
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
 from gpu_cep_spark.streaming.packing import PACKED, Packing, pack_partition
@@ -39,11 +40,8 @@ QUERY = f"PARTITION BY k PATTERN SEQ(A a, B b, C c) WHERE a.x < b.x AND b.x < c.
 SCHEMA = "ts timestamp, type string, k long, x double"
 START, SECOND = 1_800_000_000_000_000, 1_000_000
 SETTINGS = {
-    "spark.driver.memory": "3g",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    SHUFFLE_PARTITIONS: "2",
+    BATCH_ROWS: "100000",
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     STORE: ROCKS,
 }
@@ -169,17 +167,11 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--keys", type=int, nargs="*", default=KEYS)
     parser.add_argument("--windows", type=int, default=WINDOWS)
     options = parser.parse_args(argv)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    session = SparkSession.builder.master("local[2]").appName("gpu_cep benchmarks").config(map=SETTINGS).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            print(f"`{QUERY}`; micro-batches of {options.rows:,} rows and {SPAN} s, local[2], load {os.getloadavg()[0]:.1f}\n")
-            print(by_keys(session, Path(folder), options.rows, options.batches, options.keys))
-            if options.windows:
-                print(f"\nFresh keys in every micro-batch:\n\n{of_fresh_keys(session, Path(folder), options.windows)}")
-    finally:
-        session.stop()
+    with tempfile.TemporaryDirectory() as folder, spark_session(2, "3g", SETTINGS) as session:
+        print(f"`{QUERY}`; micro-batches of {options.rows:,} rows and {SPAN} s, local[2], load {os.getloadavg()[0]:.1f}\n")
+        print(by_keys(session, Path(folder), options.rows, options.batches, options.keys))
+        if options.windows:
+            print(f"\nFresh keys in every micro-batch:\n\n{of_fresh_keys(session, Path(folder), options.windows)}")
     return 0
 
 

@@ -33,7 +33,8 @@ from benchmarks.rivals.spark_records import (
     refuse_losses,
     row,
 )
-from benchmarks.spark.keys import PACKAGES, Taken
+from benchmarks.spark.keys import PACKAGES
+from benchmarks.spark.times import Taken
 from gpu_cep.errors import Diagnostic, UnsupportedError
 
 WHERE = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "cores": "2", WARM: "8", **dict.fromkeys(PACKAGES, "1")}

@@ -14,8 +14,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from benchmarks.record import arguments, machine, pages
-from benchmarks.spark import keys
-from benchmarks.spark.keys import Line, Taken
+from benchmarks.spark import keys, times
+from benchmarks.spark.keys import Line
+from benchmarks.spark.times import Taken
 
 
 def line(number: int, skewed: bool, seconds: float) -> dict[str, Any]:
@@ -80,10 +81,10 @@ def test_a_run_with_other_packages_is_refused(tmp_path: Path, monkeypatch: pytes
 def test_a_worker_that_ends_takes_nothing_back() -> None:
     busy = "import time\nwhile time.process_time() < 0.3:\n    pass\nprint(flush=True)\ninput()"
     with Popen([sys.executable, "-c", busy], stdin=PIPE, stdout=PIPE) as worker:
-        began = keys.own_ticks()
+        began = times.own_ticks()
         assert worker.stdout is not None
         worker.stdout.readline()
-        assert keys.seconds_since(began) >= 0.2
-        waiting = keys.own_ticks()
+        assert times.seconds_since(began) >= 0.2
+        waiting = times.own_ticks()
         worker.communicate(b"\n")
-    assert 0 <= keys.seconds_since(waiting) < 0.2
+    assert 0 <= times.seconds_since(waiting) < 0.2

@@ -9,8 +9,9 @@ import pytest
 pytest.importorskip("pyspark")
 
 from benchmarks.record.machine import environment
-from benchmarks.spark.keys import PACKAGES, Taken
+from benchmarks.spark.keys import PACKAGES
 from benchmarks.spark.rare import QUESTIONS, RULE_SETS, Line, RuleSetLine, markdown
+from benchmarks.spark.times import Taken
 
 
 def test_the_page_says_what_each_way_takes() -> None:
