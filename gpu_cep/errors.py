@@ -24,6 +24,8 @@ _EXCERPT = 120  # characters of a line that a message shows
 _LONGEST_WORD = 201  # characters of a name or a literal that a message quotes
 _LONGEST_MESSAGE = 2_000
 _MOST_FAULTS = 20
+_MOST_CHOICES = 16  # choices that a hint lists; of more it shows the nearest
+_NEAREST_CHOICES = 5
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 
 
@@ -70,11 +72,34 @@ def _excerpt(text: str, span: Span) -> list[str]:
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
     """Return a hint that names the choice most similar to `name`, or None if none is similar."""
-    folded = {choice.lower(): choice for choice in choices}
+    found = _most_similar(name, choices, 1, 0.5)
+    return f"did you mean {found[0]!r}?" if found else None
+
+
+def list_choices(name: str, choices: Iterable[str]) -> str:
+    """Return the choices as a list: all of them if they are few, else those most similar to `name`, and how many more there are.
+
+    >>> list_choices("x", ["ts", "v"])
+    'ts, v'
+    >>> list_choices("n5", [f"n{number}" for number in range(200)])
+    'n5, n95, n85, n75, n65 and 195 more'
+    """
+    known = list(dict.fromkeys(choices))
+    if len(known) <= _MOST_CHOICES:
+        return ", ".join(known) or "none"
+    shown = _most_similar(name, known, _NEAREST_CHOICES, 0.0) or known[:_NEAREST_CHOICES]
+    return f"{', '.join(shown)} and {len(known) - len(shown):,} more"
+
+
+def _most_similar(name: str, choices: Iterable[str], most: int, least: float) -> list[str]:
+    """Return the choices most similar to `name` without regard to case, at `most` so many and of `least` this similarity.
+
+    A long name is similar to none, since comparing it would take long.
+    """
     if len(name) > _LONGEST_WORD:
-        return None
-    found = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
-    return f"did you mean {folded[found[0]]!r}?" if found else None
+        return []
+    folded = {choice.lower(): choice for choice in choices}
+    return [folded[each] for each in difflib.get_close_matches(name.lower(), folded, n=most, cutoff=least)]
 
 
 class CepError(Exception):

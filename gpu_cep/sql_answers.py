@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.windows import check_time_unit
 from gpu_cep.api import match
-from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in, nearest
+from gpu_cep.errors import CepError, EngineUnavailable, EventError, PatternError, ending_in, list_choices, nearest
 from gpu_cep.queries.runs import as_reader
 from gpu_cep.sql_statements import Clause, Statement, bare_name, input_of, places_in, refuse_command, refuse_relation, take_apart, written
 
@@ -231,7 +231,7 @@ def _told(fault: Exception, tables: Collection[str]) -> str:
 
 def _given(absent: str, tables: Collection[str]) -> str:
     """Return which tables are given, or how one of the name `absent` would be."""
-    return f"given are {', '.join(tables)}" if tables else f"no table is given: tables are given by name, {absent}=…"
+    return f"given are {list_choices(absent, tables)}" if tables else f"no table is given: tables are given by name, {absent}=…"
 
 
 def _read(name: str, table: Any) -> pa.Table:

@@ -19,7 +19,7 @@ from gpu_cep.analysis.normalize import Primitive
 from gpu_cep.analysis.references import operand
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, INTEGER, STRING, Kind
-from gpu_cep.errors import nearest
+from gpu_cep.errors import list_choices, nearest
 from gpu_cep.lang.ast import Binary, Connective, Equivalence, Expression, Literal, Reference, Span
 from gpu_cep.lang.format import format_expression
 
@@ -47,7 +47,7 @@ def event_types(primitives: Sequence[Primitive], type_column: str, scope: Scope)
     if type_column not in scope.schema.names:
         message = f"event types are read from the column that type_column= names, and there is no {type_column!r}"
         texts = [attribute.name for attribute in scope.schema.attributes if attribute.type.kind is Kind.STRING]
-        near, columns = nearest(type_column, texts or scope.schema.names), f"columns of text are {', '.join(texts) or 'none'}"
+        near, columns = nearest(type_column, texts or scope.schema.names), f"columns of text are {list_choices(type_column, texts)}"
         scope.faults.error(message, typed[0].span, f"{near} {columns}" if near else columns)
         return
     column = scope.schema.index(type_column)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, list_choices, nearest
 from gpu_cep.lang.ast import Span
 
 
@@ -33,10 +33,10 @@ class Faults:
     def unknown(self, what: str, name: str, choices: Iterable[str], span: Span | None = None, *, also: str | None = None) -> None:
         """Record that `name` is none of `choices`.
 
-        The hint names the nearest choice; `also` adds what else may have been meant.
+        The hint names the nearest choice, or some of the choices if none is near; `also` adds what else may have been meant.
         """
         known = tuple(choices)
-        hints = [nearest(name, known) or f"there are {', '.join(known) or 'none'};", *filter(None, [also])]
+        hints = [nearest(name, known) or f"there are {list_choices(name, known)};", *filter(None, [also])]
         self.error(f"unknown {what} {name!r}", span, " ".join(hints).removesuffix(";"))
 
     def refuse(self, construct: str, supported: str, span: Span | None = None) -> None:

@@ -9,7 +9,7 @@ from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_d
 from gpu_cep.analysis.hints import name_hint
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
-from gpu_cep.errors import nearest
+from gpu_cep.errors import list_choices, nearest
 from gpu_cep.lang.ast import Aggregate, Call, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
 from gpu_cep.lang.format import format_expression
 from gpu_cep.lang.row_patterns.ast import RowAggregate
@@ -184,7 +184,7 @@ def _bare(node: Reference, scope: Scope) -> Bound:
         near = nearest(name, (*scope.names, *scope.schema.names))
         meant = " ".join(filter(None, [near, name_hint(name, node.span, scope)]))
         written_so = format_expression(Reference(scope.names[0], "attribute"))
-        hint = meant or f"write {written_so}; the attributes are {', '.join(scope.schema.names)}"
+        hint = meant or f"write {written_so}; the attributes are {list_choices(name, scope.schema.names)}"
     shown = repr(name) if node.index is None else written
     return _refuse_alone(node, shown, hint, scope)
 

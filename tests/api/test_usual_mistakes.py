@@ -24,6 +24,7 @@ CLICKS = pd.DataFrame(
         "amount": [0.0, 9.5, 0.0],
     }
 )
+WIDE = CLICKS.assign(**{f"sensor_{number}": 0 for number in range(80)}, **{f"note_{number}": "" for number in range(20)})
 ROLES = {"timestamp": "time", "type_column": "action"}
 FUNNEL = "PATTERN SEQ(view v, cart c) WITHIN 5 minutes"
 
@@ -132,6 +133,9 @@ def test_a_query_without_its_first_word(query: str) -> None:
         (CLICKS, ROLES | {"output": "match"}, "did you mean 'matches'?"),
         (CLICKS, ROLES | {"engine": "cuda"}, "did you mean 'gpu'?"),
         *((CLICKS, ROLES | {"columns": ["usr"], "output": output}, "did you mean 'user'?") for output in ("matches", "indices", "count")),
+        (WIDE, ROLES | {"columns": ["X9"]}, "there are note_9, note_19, sensor_9, sensor_79, sensor_69 and 100 more"),
+        (WIDE, ROLES | {"partition_by": "x9"}, "there are note_9, note_19, sensor_9, sensor_79, sensor_69 and 100 more"),
+        (WIDE, {"timestamp": "time"}, "columns of text are page, note_9, note_8, note_7, note_6 and 18 more"),
         (CLICKS, ROLES | {"strategy": "any"}, "skip_till_any_match"),
         (CLICKS, ROLES | {"time_unit": "milliseconds"}, "write time_unit='ms'"),
         (CLICKS.assign(time=["10:00", "10:01", "10:02"]), ROLES, "pandas.to_datetime(df['time'], format='ISO8601')"),

@@ -33,7 +33,8 @@ _TYPES = {"ts": types.INTEGER, "type": types.STRING, "k": types.INTEGER, "x": ty
 SCHEMA = Schema(tuple(Attribute(name, kind) for name, kind in _TYPES.items()))
 
 MODULES = [
-    *("gpu_cep", "gpu_cep.api", "gpu_cep.bound_events", "gpu_cep.rule_sets.matching", "gpu_cep.rule_sets.rules", "gpu_cep.sql_answers"),
+    *("gpu_cep", "gpu_cep.api", "gpu_cep.bound_events", "gpu_cep.errors", "gpu_cep.rule_sets.matching"),
+    *("gpu_cep.rule_sets.rules", "gpu_cep.sql_answers"),
     *(f"gpu_cep.lang.builder.{name}" for name in ("expressions", "functions", "patterns")),
 ]
 

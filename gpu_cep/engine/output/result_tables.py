@@ -22,7 +22,7 @@ from gpu_cep.engine.output.kinds import Beside, with_kind_columns, with_kinds
 from gpu_cep.engine.output.matched_events import MatchedEvents, all_events, events_read
 from gpu_cep.engine.output.ordered_values import OrderedValues
 from gpu_cep.engine.output.returns import return_array, return_type, whole_type
-from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, list_choices, nearest
 from gpu_cep.identity import WeakIdentity
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import over_slices, spread, threads_for
@@ -107,8 +107,7 @@ def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:
         return tuple(schema.names)
     missing = [name for name in chosen if name not in schema.names]
     if missing:
-        known = f"there are {', '.join(schema.names)}"
-        hints = {name: nearest(name, schema.names) or known for name in missing}
+        hints = {name: nearest(name, schema.names) or f"there are {list_choices(name, schema.names)}" for name in missing}
         raise PatternError([Diagnostic(f"columns: there is no column {name!r}", hint=hint) for name, hint in hints.items()])
     twice = sorted({name for name in chosen if chosen.count(name) > 1})
     if twice:

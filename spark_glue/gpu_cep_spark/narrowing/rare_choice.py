@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.input.event_filter import variable_filters
-from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, nearest
+from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, list_choices, nearest
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.programs import leaves
@@ -118,7 +118,7 @@ def rare_names(wanted: object) -> tuple[str, ...] | None:
 
 def _no_variable(name: str, known: Sequence[str], asked: str) -> PatternError:
     """Return the error for a name that no variable of what is `asked` has."""
-    hint = nearest(name, known) or f"there are {', '.join(known)}"
+    hint = nearest(name, known) or f"there are {list_choices(name, known)}"
     return PatternError([Diagnostic(f"rare={name!r} is no variable of {asked}", hint=hint)])
 
 
