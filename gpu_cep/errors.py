@@ -72,8 +72,13 @@ def _excerpt(text: str, span: Span) -> list[str]:
 
 def nearest(name: str, choices: Iterable[str]) -> str | None:
     """Return a hint that names the choice most similar to `name`, or None if none is similar."""
-    found = _most_similar(name, choices, 1, 0.5)
-    return f"did you mean {found[0]!r}?" if found else None
+    found = similar_choice(name, choices)
+    return None if found is None else f"did you mean {found!r}?"
+
+
+def similar_choice(name: str, choices: Iterable[str]) -> str | None:
+    """Return the choice most similar to `name`, or None if none is similar."""
+    return next(iter(_most_similar(name, choices, 1, 0.5)), None)
 
 
 def list_choices(name: str, choices: Iterable[str]) -> str:

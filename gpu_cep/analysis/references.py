@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_decimals, is_written_null
-from gpu_cep.analysis.hints import name_hint
+from gpu_cep.analysis.hints import NOW, name_hint
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
-from gpu_cep.errors import list_choices, nearest
+from gpu_cep.errors import list_choices, similar_choice
 from gpu_cep.lang.ast import Aggregate, Call, EachIndex, Expression, LastIndex, NumberIndex, PrevBound, PreviousIndex, Reference, Span
 from gpu_cep.lang.format import format_expression
 from gpu_cep.lang.row_patterns.ast import RowAggregate
@@ -118,7 +118,8 @@ def situation(node: Call, scope: Scope) -> int | None:
     match node.arguments:
         case (Reference(variable=str(name), attribute=None),):
             return scope.variable(name, node.span)
-    scope.faults.error(f"{node.function} takes a situation: {node.function}({scope.names[0]})", node.span)
+    shown = format_expression(Reference(scope.names[0], None))
+    scope.faults.error(f"{node.function} takes a situation: {node.function}({shown})", node.span)
     return None
 
 
@@ -126,13 +127,41 @@ def single_value(bound: Bound, node: Expression, scope: Scope) -> Bound:
     """Return `bound`; record a fault unless it is one value, neither an event nor a list."""
     if not isinstance(bound, Binding):
         return bound
-    name = scope.variables[bound.variable].name
+    variable = scope.variables[bound.variable]
     if bound.column is None:
-        scope.faults.error(f"{name} is an event, not a value", node.span, f"write {name}.attribute")
+        other = "" if variable.quantified else " or another attribute"
+        hint = f"write {_value(bound.variable, _shown_attribute(scope), scope)}{other}"
+        message = f"{variable.name} is {'a list of events' if variable.quantified else 'an event'}, not a value"
     else:
-        hint = f"write first({format_expression(node)}), last({format_expression(node)}) or another aggregate"
-        scope.faults.error(f"{format_expression(node)} is a list: {name} is bound to several events", node.span, hint)
+        hint = f"write {_aggregates(format_expression(node))}"
+        message = f"{format_expression(node)} is a list: {variable.name} is bound to several events"
+    scope.faults.error(message, node.span, hint)
     return FAULTY
+
+
+def _aggregates(written: str) -> str:
+    """Return what makes one value of the list `written`."""
+    return f"first({written}), last({written}) or another aggregate"
+
+
+def _value(variable: int, attribute: str, scope: Scope) -> str:
+    """Return how one value of an attribute of a variable is written."""
+    written = format_expression(Reference(scope.names[variable], attribute))
+    return _aggregates(written) if scope.clause is Clause.RETURN and scope.variables[variable].quantified else written
+
+
+def _shown_variable(scope: Scope) -> int:
+    """Return the variable that a hint shows: the first one that the query writes and the clause may read."""
+    written = (v for v, each in enumerate(scope.variables) if each.name not in scope.hidden)
+    return next((v for v in written if scope.clause is Clause.WHERE or not scope.variables[v].negated), 0)
+
+
+def _shown_attribute(scope: Scope) -> str:
+    """Return the attribute that a hint shows: one of the type of what stands beside it, else a number if there is one."""
+    comparable = [each for each in scope.schema.attributes if each.type.kind is not Kind.OTHER and each.type.precision <= MAX_DIGITS]
+    fitting = [each.name for each in comparable if each.type.kind is scope.beside]
+    numbers = [each.name for each in comparable if each.type.kind in NUMERIC]
+    return next(iter((*fitting, *numbers, *scope.schema.names)), "attribute")
 
 
 def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
@@ -176,17 +205,29 @@ def _bare(node: Reference, scope: Scope) -> Bound:
     if name in scope.names:
         hint = _one_event(node, scope)
     elif name in scope.schema.names:
-        hint = f"write {scope.names[0]}.{name}"
+        hint = f"write {_value(_shown_variable(scope), name, scope)}"
     elif node.index is not None:
         scope.variable(name, node.span)
         return FAULTY
     else:
-        near = nearest(name, (*scope.names, *scope.schema.names))
-        meant = " ".join(filter(None, [near, name_hint(name, node.span, scope)]))
-        written_so = format_expression(Reference(scope.names[0], "attribute"))
-        hint = meant or f"write {written_so}; the attributes are {list_choices(name, scope.schema.names)}"
+        hint = _of_unknown(name, node.span, scope)
     shown = repr(name) if node.index is None else written
     return _refuse_alone(node, shown, hint, scope)
+
+
+def _of_unknown(name: str, span: Span | None, scope: Scope) -> str:
+    """Return what an unknown name that stands alone may mean."""
+    other = name_hint(name, span, scope)
+    if other == NOW:
+        return NOW
+    near = similar_choice(name, (*(each for each in scope.names if each not in scope.hidden), *scope.schema.names))
+    if near is not None:
+        meant = _value(_shown_variable(scope), near, scope) if near in scope.schema.names else repr(near)
+        return " ".join(filter(None, (f"did you mean {meant}?", other)))
+    if other is not None and scope.clause is Clause.WHERE:
+        return other
+    written = f"write {_value(_shown_variable(scope), _shown_attribute(scope), scope)}"
+    return "; ".join(filter(None, (written, f"the attributes are {list_choices(name, scope.schema.names)}", other)))
 
 
 def _returned(node: Reference, variable: int, scope: Scope) -> Bound:
@@ -206,7 +247,7 @@ def _one_event(node: Reference, scope: Scope) -> str:
     match node.index:
         case NumberIndex(number=number) if number > 1:
             return _READABLE[scope.clause]
-    return f"write {format_expression(node)}.attribute"
+    return f"write {format_expression(replace(node, attribute=_shown_attribute(scope)))} or another attribute"
 
 
 def _refuse_alone(node: Reference, shown: str, hint: str, scope: Scope) -> Bound:

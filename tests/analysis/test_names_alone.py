@@ -6,7 +6,7 @@ import pytest
 
 from tests.analysis.queries import SCHEMA, errors
 
-ATTRIBUTES = f"write a.attribute; the attributes are {', '.join(SCHEMA.names)}"
+ATTRIBUTES = f"the attributes are {', '.join(SCHEMA.names)}"
 TIMES = "write DATE '…' or TIMESTAMP '…'"
 NOW = "a query means the same whenever it runs: write the time as a literal, TIMESTAMP '2026-01-31 10:00:00'"
 
@@ -17,12 +17,12 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
         ("id = 1", "'id' stands alone: an attribute belongs to a variable; write a.id"),
         ('a.s = "fr"', "'fr' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'fr'"),
         ("a.ts > Current_Date", f"'Current_Date' stands alone: an attribute belongs to a variable; {NOW}"),
-        ("a.s = dy", "'dy' stands alone: an attribute belongs to a variable; did you mean 'day'? a text stands in single quotes: 'dy'"),
+        ("a.s = dy", "'dy' stands alone: an attribute belongs to a variable; did you mean a.day? a text stands in single quotes: 'dy'"),
         ('a.n = "quux"', "'quux' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'quux'"),
         ('a.n > "5"', "'5' stands alone: an attribute belongs to a variable; a text stands in single quotes: '5'"),
         ('a.ts > "2026-01-01"', "'2026-01-01' stands alone: an attribute belongs to a variable; write DATE '…' or TIMESTAMP '…'"),
         *(
-            (text, f"'quux' stands alone: an attribute belongs to a variable; {ATTRIBUTES}")
+            (text, f"'quux' stands alone: an attribute belongs to a variable; write a.id; {ATTRIBUTES}")
             for text in (
                 "a.n > quux",
                 "quux = 1",
@@ -35,9 +35,9 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
                 "count(b) > quux",
                 "max(b.n) > quux",
                 "quux < 5 days",
-                "a.flag = quux",
             )
         ),
+        ("a.flag = quux", f"'quux' stands alone: an attribute belongs to a variable; write a.flag; {ATTRIBUTES}"),
         *(
             (text, "'quux' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'quux'")
             for text in ("quux <> last(b.s)", "a.s IN ('x', quux)", "prev(b.s) = quux", "a.s BETWEEN quux AND 'x'", "a.n > length(quux)")
@@ -58,7 +58,7 @@ def test_names_in_conditions(text: str, expected: str) -> None:
 
 def test_the_variable_of_a_hint_is_quoted_where_it_must_be() -> None:
     (told,) = errors('PATTERN SEQ(A "my a", B b) WHERE "my a".n > quux')
-    assert 'write "my a".attribute; the attributes are ' in told
+    assert 'write "my a".id; the attributes are ' in told
 
 
 @pytest.mark.parametrize(("condition", "hint"), [('ts > "2026-01-01"', TIMES), ('n > "quux"', "a text stands in single quotes: 'quux'")])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gpu_cep.analysis.hints import NOW
 from gpu_cep.analysis.types import BOOLEAN, DATE, FLOAT, INTEGER, STRING, DataType, Kind, decimal, duration, timestamp
-from tests.analysis.queries import bound, errors, refusals
+from tests.analysis.queries import SCHEMA, bound, errors, refusals
 from tests.analysis.rendering import render
 
 
@@ -72,6 +73,7 @@ def test_a_name_that_the_result_has_already() -> None:
     assert errors("PATTERN SEQ(a, b) RETURN a.n, a.n") == [f"two columns of the result are called 'a_n'; {hint}"]
 
 
+ATTRIBUTES = f"write a.id; the attributes are {', '.join(SCHEMA.names)}"
 READABLE = "RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates; SEQ(v){3} names its events v1, v2, v3"
 
 
@@ -83,16 +85,18 @@ READABLE = "RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates; SEQ(v)
         ("prev(b.n)", "prev(b.n) has no place in RETURN; return the whole binding or an aggregate of it"),
         ("avg(b[..i-1].n)", "avg(b[..i-1].n) has no place in RETURN; return the whole binding or an aggregate of it"),
         ("b.n + 1", "b.n is a list: b is bound to several events; write first(b.n), last(b.n) or another aggregate"),
-        ("b[1]", "b[1] stands alone: an attribute belongs to a variable; write b[1].attribute"),
+        ("b[1]", "b[1] stands alone: an attribute belongs to a variable; write b[1].id or another attribute"),
         ("b[2]", f"b[2] stands alone: an attribute belongs to a variable; {READABLE}"),
         ("b[i]", "b[i] has no place in RETURN; write b"),
         ("b[i-1]", "b[i-1] has no place in RETURN; write b"),
         ("zz[1]", "unknown variable 'zz'; there are a, b"),
-        ("a + 1", "a is an event, not a value; write a.attribute"),
+        ("a + 1", "a is an event, not a value; write a.id or another attribute"),
+        ("b + 1", "b is a list of events, not a value; write first(b.id), last(b.id) or another aggregate"),
         ("lower(b.s)", "b.s is a list: b is bound to several events; write first(b.s), last(b.s) or another aggregate"),
         ("collect_list(b.n)", "unknown function 'collect_list'; RETURN b.n is the list of its values, if the variable has a quantifier"),
         ("array_agg(b.n)", "unknown function 'array_agg'; RETURN b.n is the list of its values, if the variable has a quantifier"),
-        ("zz", "'zz' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'zz'"),
+        ("zz", f"'zz' stands alone: an attribute belongs to a variable; {ATTRIBUTES}; a text stands in single quotes: 'zz'"),
+        ("now", f"'now' stands alone: an attribute belongs to a variable; {NOW}"),
         ("id", "'id' stands alone: an attribute belongs to a variable; write a.id"),
         ("avg(b.s)", "cannot apply avg() to string"),
         ("sum(b.day)", "cannot apply sum() to date"),
@@ -103,6 +107,11 @@ READABLE = "RETURN reads v.attr, v[1].attr, v[v.LEN].attr and aggregates; SEQ(v)
 )
 def test_errors(item: str, expected: str) -> None:
     assert errors(f"PATTERN SEQ(a, b+) RETURN {item}") == [expected]
+
+
+def test_a_hint_shows_one_value_of_a_variable_that_has_some() -> None:
+    (told,) = errors("PATTERN SEQ(NOT(b), a+, c) WITHIN 1 hour RETURN idd + 1")
+    assert told.endswith("did you mean first(a.id), last(a.id) or another aggregate?")
 
 
 @pytest.mark.parametrize("item", ["b", "b[1]", "b.n", "count(b)", "max(b.n)", "last(b.n)", "a.n + b.n"])
