@@ -281,7 +281,7 @@ _PLACES = (
     _place("MINUS SLASH _DOT", _odd_name, "QUESTION", before="NAME"),
     _place("AND", "events in any order are AND(A a, B b)", "QUESTION"),
     _place("OR", "one event or the other is OR(A a, B b)", "QUESTION"),
-    _place("_AS", "a variable stands right behind its event type: A a", "QUESTION"),
+    _place("_AS", "a variable stands right behind its event type: A a", "PLUS QUESTION"),
     _place("SEMICOLON", "the elements of a pattern are separated by commas", "_COMMA _RPAR"),
     _place("_COMMA", "events one after the other are SEQ(A a, B b)", "_WHERE"),
     _place("NAME", _keyword_as_type, "_LPAR", unexpected="NAME", before="SEQ AND OR"),

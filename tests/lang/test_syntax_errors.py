@@ -76,6 +76,10 @@ line 1, column 26: found 'b', expected a quantifier, ',' or ')'
                            ^
   hint: events one after the other are SEQ(A a, B b)
 
+line 1, column 19: found 'AS', expected a quantifier, WHERE, WITHIN, RETURN or the end of the query
+  PATTERN SEQ(a, b) AS x
+                    ^^
+
 line 1, column 15: found 'SEQ', expected PARTITION BY, DEFINE or PATTERN
   FROM s PATERN SEQ(a, b)
                 ^^^
