@@ -6,7 +6,7 @@ A module that loads the compiler is imported in the command that needs it: help 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -100,7 +100,7 @@ def match(
     as_json: AsJson = False,
 ) -> None:
     """Find the matches of a pattern, or of many. Without -o, print them for reading, or with --json as lines of JSON."""
-    if events is None:
+    if not events:
         fail("EVENTS is missing", USAGE_FAULT)
     refuse_limit_of_file(out, limit)
     if rules is not None:
@@ -116,7 +116,7 @@ def match(
 
 
 def _print_matches(
-    events: str, text: str, asked: Mapping[str, Any], timestamp_format: str | None, limit: int | None, *, as_json: bool
+    events: Sequence[str], text: str, asked: Mapping[str, Any], timestamp_format: str | None, limit: int | None, *, as_json: bool
 ) -> None:
     """Find the matches of a pattern and print them: as lines of JSON, or for reading with the keys first."""
     with watch("matching") as profile:
@@ -133,7 +133,7 @@ def _print_matches(
         print_rows(view.shorten(view.put_keys_first(matches)), noun, limit)
 
 
-def _write_matches(target: TableTarget, events: str, text: str, asked: Mapping[str, Any], timestamp_format: str | None) -> int:
+def _write_matches(target: TableTarget, events: Sequence[str], text: str, asked: Mapping[str, Any], timestamp_format: str | None) -> int:
     """Write the matches of a pattern as they are found, and return the number of rows."""
     with watch("matching") as profile:
         given = _events(events, asked, timestamp_format)
@@ -154,7 +154,7 @@ app.command()(sql)
 def explain(
     text: str,
     asked: Mapping[str, Any],
-    events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is bound to.")] = None,
+    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS...", help="Events whose columns the pattern is bound to.")] = None,
     timestamp_format: TimestampFormat = None,
     run: Annotated[bool, typer.Option("--run", help="Run it, and say what was expected and what came.")] = False,
     out: Annotated[
@@ -171,7 +171,7 @@ def explain(
         check_target(out, DRAWN)
     if pruning is not None:
         check_target(pruning, FORMATS)
-    given = None if events is None else _events(events, asked, timestamp_format)
+    given = _events(events, asked, timestamp_format) if events else None
     explanation = api.explain(given, text, run=run or pruning is not None, **asked)
     if out is not None:
         _write_drawing(explanation, out)
@@ -186,17 +186,17 @@ def explain(
 def validate(
     text: str,
     asked: Mapping[str, Any],
-    events: Annotated[str | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is to be bound to.")] = None,
+    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS...", help="Events to whose columns the pattern is bound.")] = None,
     rules: RulesFrom = None,
     timestamp_format: TimestampFormat = None,
     as_json: AsJson = False,
 ) -> None:
     """Check a pattern, or many, and with EVENTS also whether they fit their columns; nothing is run."""
     if rules is not None:
-        validate_rules(events, rules, asked, timestamp_format, as_json=as_json)
+        validate_rules(events or (), rules, asked, timestamp_format, as_json=as_json)
         return
     try:
-        check_query(None if events is None else _events(events, asked, timestamp_format), text, asked)
+        check_query(_events(events, asked, timestamp_format) if events else None, text, asked)
     except DiagnosedError as error:
         if not as_json:
             raise
@@ -265,7 +265,7 @@ def bench(
 
     with watch("measuring"):
         table = whole(_events(events, asked, timestamp_format))
-        reading = None if events == PIPE else lambda: whole(_events(events, asked, timestamp_format))
+        reading = None if PIPE in events else lambda: whole(_events(events, asked, timestamp_format))
         rates = measure(text, table, reading, runs, asked)
     if as_json:
         print_line(json_of(rates.facts()))
@@ -323,7 +323,7 @@ def warmup(
         say(f"{found.folder}: {found.kernels:,} compiled kernels, {found.bytes / 1e6:.1f} MB", asdict(found), as_json=as_json)
 
 
-def _events(events: str, asked: Mapping[str, Any], timestamp_format: str | None) -> Source | pa.Table:
+def _events(events: Sequence[str], asked: Mapping[str, Any], timestamp_format: str | None) -> Source | pa.Table:
     return events_from(events, asked.get("timestamp", "ts"), timestamp_format)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -32,11 +32,11 @@ Writer = Callable[[pa.Table, BinaryIO], None]
 _MANY_ROWS, _MANY_BYTES = 1 << 20, 1 << 26
 
 
-def events_from(name: str, timestamp: str = "ts", form: str | None = None) -> Source | pa.Table:
+def events_from(names: Sequence[str], timestamp: str = "ts", form: str | None = None) -> Source | pa.Table:
     """Return events as a source of columns, or as a table if they are read as a whole.
 
-    `name` is a path, a glob, a URI, or ``-`` for stdin. If the column `timestamp` holds text, it is
-    read as times: in the format `form`, or as ISO 8601.
+    `names` are paths, globs and URIs, whose files are read one behind the other, or ``-`` alone for
+    stdin. If the column `timestamp` holds text, it is read as times: in the format `form`, or as ISO 8601.
 
     Raises
     ------
@@ -44,9 +44,12 @@ def events_from(name: str, timestamp: str = "ts", form: str | None = None) -> So
         There are no events there, or only a part, or a text is no time.
     """
     text = () if form is None else (timestamp,)
-    events = source_of(name) if name != PIPE else _read_pipe(text)
+    if PIPE in names and len(names) > 1:
+        fail(f"{PIPE} is stdin, beside which no other events are read", USAGE_FAULT)
+    asked = names[0] if len(names) == 1 else names
+    events = source_of(asked) if asked != PIPE else _read_pipe(text)
     if events is None:
-        events = decode_table(read_files(name, text))
+        events = decode_table(read_files(asked, text))
     place = events.schema.get_field_index(timestamp)
     if place < 0:
         # there is none of this name, or several; planning says so

@@ -31,12 +31,12 @@ Command = Callable[..., None]
 # The groups of options in help.
 ABOUT_EVENTS, ABOUT_MATCHES, ABOUT_RUN, ABOUT_OUTPUT = "What the events are", "What matches", "How it runs", "What comes out"
 
-EVENTS = "Events: a file (.parquet, .csv, .jsonl, .arrow, …, also .gz and .zst), a folder of Parquet, a glob, a URI, or - for stdin."
+EVENTS = "Events: files (.parquet, .csv, .jsonl, .arrow, …, also .gz and .zst), folders of Parquet, globs, URIs, or - for stdin."
 PATTERN = "A file with the query's text, or the text itself"
 PatternArgument = Annotated[str, typer.Argument(metavar="PATTERN", help=f"{PATTERN}.")]
 PatternOrEvents = Annotated[str | None, typer.Argument(metavar="PATTERN", help=f"{PATTERN}; left out with --rules.")]
-EventsArgument = Annotated[str, typer.Argument(metavar="EVENTS", help=EVENTS)]
-OptionalEvents = Annotated[str | None, typer.Argument(metavar="EVENTS", help=EVENTS)]
+EventsArgument = Annotated[list[str], typer.Argument(metavar="EVENTS...", help=EVENTS)]
+OptionalEvents = Annotated[list[str] | None, typer.Argument(metavar="EVENTS...", help=EVENTS)]
 TimestampFormat = Annotated[
     str | None,
     typer.Option(
@@ -168,11 +168,11 @@ def named_files(tables: Sequence[str]) -> dict[str, str]:
 
 def _text_asked(command: str, pattern: str | None, values: dict[str, Any]) -> str:
     """Return the text of the query that a command is given; none with ``--rules``, where the first argument is the events."""
-    events = values.get("events")
+    events = values.get("events") or []
     if values.get("rules") is not None:
-        if events is not None:
+        if events and pattern is not None and not _names_events(pattern):
             fail(f"--rules stands for PATTERN: gpu-cep {command} EVENTS --rules RULES", USAGE_FAULT)
-        values["events"] = pattern
+        values["events"] = events if pattern is None else [pattern, *events]
         return ""
     if pattern is None:
         fail("PATTERN is missing; --rules gives many patterns in its place", USAGE_FAULT)
@@ -187,7 +187,7 @@ def query_text(pattern: str, argument: str = "PATTERN") -> str:
     if not pattern.strip():
         fail(f"{argument} is empty; {_EXPECTED}", USAGE_FAULT)
     try:
-        return Path(pattern).read_text(encoding="utf-8")
+        return Path(pattern).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         fail(f"cannot read the {argument.lower()} {shorten_name(pattern)}: {_reason(error)}; {_EXPECTED}", USAGE_FAULT)
 
@@ -200,11 +200,11 @@ def _reason(error: OSError | UnicodeDecodeError) -> str:
     return reasons.get(type(error)) or error.strerror or str(error)
 
 
-def _refuse_swapped(command: str, pattern: str, events: str | None) -> None:
+def _refuse_swapped(command: str, pattern: str, events: Sequence[str]) -> None:
     """End the command if the events come first and the pattern second."""
-    if events is None or _names_events(events):
+    if not events or _names_events(events[0]):
         return
-    if are_swapped(events, pattern) or (_names_events(pattern) and not _is_text(pattern)):
+    if are_swapped(events[0], pattern) or (_names_events(pattern) and not _is_text(pattern)):
         fail(f"PATTERN comes first, then EVENTS: gpu-cep {command} PATTERN EVENTS", USAGE_FAULT)
 
 

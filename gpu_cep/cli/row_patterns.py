@@ -42,7 +42,7 @@ def sql(
     with report_faults(text), print_warnings():
         target = None if out is None else table_target(out)
         with watch("answering"):
-            found = sql(text, {name: events_from(file) for name, file in files.items()}, time_unit=time_unit)
+            found = sql(text, {name: events_from([file]) for name, file in files.items()}, time_unit=time_unit)
         if target is not None:
             target.write(found)
             say(f"{out}: {count_of(found.num_rows, 'row')}", {"out": out, "rows": found.num_rows}, as_json=as_json, aside=out == PIPE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
@@ -40,7 +40,7 @@ OnFailure = Annotated[
 
 
 def match_rules(
-    events: str, source: str, asked: Mapping[str, Any], form: str | None, on_error: OnError, target: TableTarget | None,
+    events: Sequence[str], source: str, asked: Mapping[str, Any], form: str | None, on_error: OnError, target: TableTarget | None,
     limit: int | None, *, as_json: bool,
 ) -> int:  # fmt: skip
     """Write or print the matches of a rule set; return the number of rows. Failed patterns are warned of."""
@@ -56,10 +56,10 @@ def match_rules(
     return int(found.num_rows)
 
 
-def validate_rules(events: str | None, source: str, asked: Mapping[str, Any], form: str | None, *, as_json: bool) -> None:
+def validate_rules(events: Sequence[str], source: str, asked: Mapping[str, Any], form: str | None, *, as_json: bool) -> None:
     """Check each rule of a set, with events also whether it fits their columns; print all faults by name."""
     rules = load_rules(source)
-    failed = _parse_faults(rules) if events is None else _faults(_events(events, rules, asked, form), rules, asked)
+    failed = _faults(_events(events, rules, asked, form), rules, asked) if events else _parse_faults(rules)
     if not failed:
         known = {"valid": True, "rules": list(rules), "faults": {}}
         say(f"{len(rules):,} patterns are valid" if len(rules) > 1 else "the pattern is valid", known, as_json=as_json)
@@ -89,7 +89,7 @@ def _faults(events: Source | pa.Table, rules: Mapping[str, Rule], asked: Mapping
     return dict(plan_rules(events.schema.empty_table(), rules, asked).failed)
 
 
-def _events(events: str, rules: Mapping[str, Rule], asked: Mapping[str, Any], form: str | None) -> Source | pa.Table:
+def _events(events: Sequence[str], rules: Mapping[str, Rule], asked: Mapping[str, Any], form: str | None) -> Source | pa.Table:
     """Return the events, with text read as times in every column that some rule takes for the timestamp."""
     columns = dict.fromkeys(rule.options.get("timestamp", asked.get("timestamp", "ts")) for rule in rules.values())
     first, *others = columns

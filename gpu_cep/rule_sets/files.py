@@ -71,7 +71,7 @@ def load_rules(path: str | PathLike[str]) -> dict[str, Rule]:
 
 def _text(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise PatternError(f"cannot read the rules {file}: it is not UTF-8") from None
     except OSError as fault:

@@ -195,6 +195,29 @@ def test_events_before_the_pattern_are_a_usage_error(tmp_path, pattern, events, 
     assert capsys.readouterr().err == f"gpu-cep: PATTERN comes first, then EVENTS: gpu-cep {command[0]} PATTERN EVENTS\n"
 
 
+@pytest.mark.parametrize(("cut", "suffix"), [((0, 6), ".csv"), ((2, 3), ".csv"), ((3,), ".parquet")])
+def test_several_files_are_one_table(tmp_path, pattern, events, capsys, cut, suffix):
+    pattern.write_bytes(b"\xef\xbb\xbf" + pattern.read_bytes())
+    names, write = [], pa.parquet.write_table if suffix == ".parquet" else pa.csv.write_csv
+    table = EVENTS.set_column(3, "v", EVENTS["v"].cast(pa.int64()))
+    pa.parquet.write_table(table, events)
+    for begin, end in zip((0, *cut), (*cut, EVENTS.num_rows), strict=True):
+        names.append(str(tmp_path / f"part-{len(names)}{suffix}"))
+        write(table.slice(begin, end - begin), names[-1])
+    rules = tmp_path / "rules"
+    rules.mkdir()
+    (rules / "own.cep").write_bytes(pattern.read_bytes())
+    assert main(["match", str(pattern), str(events), *OPTIONS]) == main(["match", str(pattern), *names, *OPTIONS]) == 0
+    whole = capsys.readouterr().out
+    assert whole == 2 * whole[: len(whole) // 2] != ""
+    assert (
+        main(["match", *names, "--rules", str(rules), *OPTIONS]) == main(["match", *names, "-", "--rules", str(rules), *OPTIONS]) - 2 == 0
+    )
+    assert capsys.readouterr().err == "gpu-cep: - is stdin, beside which no other events are read\n"
+    assert main(["match", str(pattern), *names, "--rules", str(rules)]) == 2
+    assert "--rules stands for PATTERN" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", ["from 2020.csv", "pattern of prices.csv"])
 def test_events_may_be_named_as_a_query_begins(tmp_path, pattern, capsys, name):
     pa.csv.write_csv(EVENTS, tmp_path / name)
