@@ -46,7 +46,7 @@ _LARGE = 1 << 15
 # So many values in dictionaries for each event of such a push take longer to join than that saves.
 _MOST_VALUES = 0.1
 # Dictionaries of a push keep what they have besides its own values if they have at most so many for each event.
-_MOST_OTHERS = 4.0
+_MOST_OTHERS = 16.0
 
 
 def push_events(
