@@ -150,9 +150,7 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: ContiguousMatch
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
             account_for(len(matches), matches.bound, lambda match: int(matches.first[match]), run.budget, run.profile)
         with ending_in(MatchLimitExceeded, f"building the result of {len(matches):,} matches", LESS_MEMORY):
-            beside = beside_matches(plan, columns, ordered, matches)
-            held = ordered_values(plan, columns, ordered)
-            return match_table(plan, columns, ordered.rows, streams, matches, threads=run.threads, beside=beside, final=final, held=held)
+            return _table(run, ordered, matches, streams, final)
 
 
 def _matches(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> Matches | SinglesInParts | OrderedMatches:
@@ -260,9 +258,15 @@ def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | S
         matches, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
         if plan.settings.output == "compressed":
             return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))
-        beside = beside_matches(plan, columns, ordered, matches)
-        held = ordered_values(plan, columns, ordered)
-        return match_table(plan, columns, ordered.rows, streams, matches, threads=run.threads, beside=beside, final=final, held=held)
+        return _table(run, ordered, matches, streams, final)
+
+
+def _table(run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices, final: Flags | None) -> pa.Table:
+    """Return the matches that :func:`_reported` returns as a table."""
+    plan, columns = run.plan, run.columns
+    beside = beside_matches(plan, columns, ordered, matches)
+    held = ordered_values(plan, columns, ordered)
+    return match_table(plan, columns, ordered.rows, streams, matches, threads=run.threads, beside=beside, final=final, held=held)
 
 
 def _reported(
