@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
+import numpy as np
 import pyarrow as pa
 import pytest
+from numba import typeof
 
 import gpu_cep as cep
+from gpu_cep.engine.output import result_tables
 from gpu_cep.errors import PatternError
+from gpu_cep_kernels.matches.flat_matches import number_bound
+from tests.kernel_cases.matches import MATCH_CASES
 
 # Two streams, rows in no order: k=2 has one match, k=1 two, NULL one, k=3 none.
 EVENTS = pa.table(
@@ -17,6 +24,7 @@ EVENTS = pa.table(
     }
 )
 PATTERN = "PARTITION BY k PATTERN SEQ(A a+, B b)"
+SITUATIONS = "PARTITION BY k DEFINE a AS type = 'A', b AS type = 'B' PATTERN a meets b"
 INDICES = [{"a": [6], "b": 7}, {"a": [1, 2], "b": 3}, {"a": [2], "b": 3}, {"a": [4], "b": 5}]
 
 
@@ -30,8 +38,19 @@ def test_counts_of_the_streams_that_have_any():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("pattern", "options"), [(PATTERN, {}), (SITUATIONS, {"detect": "early"})])
+def test_events_are_numbered_by_the_one_form_of_their_kernel(pattern, options):
+    """For an array with gaps, or of another type, it would be compiled once more."""
+    with patch.object(result_tables, "over_slices", wraps=result_tables.over_slices) as called:
+        cep.match(EVENTS, pattern, output="events", **options)
+    kernel, matches, _, *given = called.call_args.args
+    (case,) = (each for each in MATCH_CASES if each.kernel is kernel)
+    assert (kernel, matches > 1) == (number_bound, True)
+    assert [*map(typeof, given)] == [*map(typeof, case.make(3, np.random.default_rng(0), 1).arguments)]
+
+
 @pytest.mark.parametrize("output", ["events", "indices", "count"])
-@pytest.mark.parametrize("pattern", [PATTERN, "PARTITION BY k DEFINE a AS type = 'A', b AS type = 'B' PATTERN a meets b"])
+@pytest.mark.parametrize("pattern", [PATTERN, SITUATIONS])
 def test_outputs_without_items_are_the_same_with_return_and_columns(pattern, output):
     with_items, columns = f"{pattern} RETURN sum(a.ts) AS t", None if output == "events" else "ts"
     assert cep.match(EVENTS, with_items, output=output, columns=columns) == cep.match(EVENTS, pattern, output=output)
