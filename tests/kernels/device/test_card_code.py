@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from unittest.mock import patch
 
 import numpy as np
@@ -100,6 +102,26 @@ def test_what_leaves_its_arrays_ends_its_process(wrong, at_end):
     outcome = apart.begin(run, wrong, at_end).outcome()
     assert isinstance(outcome, apart.Ended)
     assert "SIGSEGV" in str(outcome)
+
+
+def ended_by(number):
+    os.kill(os.getpid(), number)
+
+
+def unlike_any_other(text):
+    """Raise an exception of a class that other processes do not know."""
+    raise type("Local", (ValueError,), {})(text)
+
+
+@pytest.mark.parametrize(("function", "argument", "outcome"), [
+    (ended_by, signal.SIGBUS, apart.Ended("ended by SIGBUS: it reads or writes outside of its arrays")),
+    (ended_by, signal.SIGKILL, apart.Ended("ended by SIGKILL")),
+    (os._exit, 3, apart.Ended("ended by exit 3")),
+    (unlike_any_other, "of its own", apart.Raised("Local: of its own")),
+    (abs, -3, 3),
+])  # fmt: skip
+def test_the_outcome_of_a_process_says_what_it_ended_by(function, argument, outcome):
+    assert repr(apart.begin(function, argument).outcome()) == repr(outcome)
 
 
 def test_what_is_not_declared_is_not_written():
