@@ -103,9 +103,7 @@ class IntervalExplanation:
 
     def render(self, suffix: str) -> bytes:
         """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""
-        if suffix == SUFFIX:
-            self.mermaid()
-        return vector(self._drawn_plan()).render(suffix)
+        return self.mermaid().encode() if suffix == SUFFIX else vector(self._drawn_plan()).render(suffix)
 
     def _drawn_plan(self) -> IntervalPlan:
         if self.plan is None:
@@ -117,6 +115,7 @@ class IntervalExplanation:
 
 
 def _plan_lines(plan: IntervalPlan, engine: str) -> Iterator[str]:
+    """Yield the lines of the plan, from the streams to RETURN; `engine` derives and joins the situations."""
     query = plan.query
     names = [variable.name for variable in query.variables]
     keys = ", ".join(query.column_name(column) for column in query.partition_by)

@@ -133,6 +133,7 @@ def compile_program(expression: Bound, place: Placement) -> Program:
 
 
 def _compile(expression: Bound, emitter: _Emitter) -> int:
+    """Emit the instructions that compute an expression; return the register of its value."""
     match expression:
         case Constant():
             return _compile_constant(expression, emitter)
@@ -190,6 +191,7 @@ def _compile_lookup(predicate: Operation, emitter: _Emitter) -> int:
 
 
 def _compile_operation(operation: Operation, emitter: _Emitter) -> int:
+    """Emit the instructions of an operation that is no predicate on text; return the register of its result."""
     name, arguments = operation.name, operation.arguments
     if name == "in":
         return _compile_chain("or", _equalities(operation), emitter)

@@ -90,6 +90,7 @@ def _without_averages(expression: Bound, query: BoundPattern) -> Bound:
 
 
 def _plan_branch(branch: Branch, conditions: tuple[Condition, ...], query: BoundPattern, layout: BankLayout) -> PlannedBranch:
+    """Return a branch with its conditions as programs, and the aggregates that they read, each kept once."""
     variables = (*branch.variables, *(negation.variable for negation in branch.negations))
     places = {variable: place for place, variable in enumerate(variables)}
     aggregations = dict.fromkeys(read for c in conditions for read in reads(c.expression) if isinstance(read, Aggregation))
@@ -136,6 +137,7 @@ def _counted_along(aggregate: RunningAggregate, others: Iterable[RunningAggregat
 
 
 def _condition(condition: Condition, places: Mapping[int, int], numbers: Mapping[Aggregation, int], layout: BankLayout) -> PlannedCondition:
+    """Return a condition as a program, whose roles stand for the events that it reads; `numbers` are those of aggregates."""
     roles: dict[tuple[int, Place], int] = {}
     slots: dict[Leaf, Slot] = {}
     for leaf in leaves(condition.expression):

@@ -58,6 +58,7 @@ class _Layout:
 
     @classmethod
     def of(cls, drawing: Drawing, top: float) -> _Layout:
+        """Return the layout of a drawing below `top`: a column for each layer, in the middle of the tallest."""
         halves = tuple(max(18.0, _width(node.text) / 2 + 10) for node in drawing.nodes)
         rise = (_NODE + LEADING * (max((len(_lines(node.text)) for node in drawing.nodes), default=1) - 1)) / 2
         loops = _loops(drawing)

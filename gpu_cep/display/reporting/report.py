@@ -174,6 +174,7 @@ def _content(
     timelines: tuple[str, ...],
     lack: str | None,
 ) -> Content:
+    """Return what the page shows: the first `rows` matches, and `lack`, which says why it has no timelines (None: it may have)."""
     # brute force counts nothing
     counted = profile if profile.counts else None
     shown = found.returned.slice(0, rows)

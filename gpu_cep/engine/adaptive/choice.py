@@ -102,6 +102,11 @@ class AlgorithmChooser:
         return [self._matcher(names, branch, search, events) for branch, search in enumerate(searches)]
 
     def _matcher(self, names: tuple[str, ...], branch: int, search: Search, events: BatchEvents) -> Matcher:
+        """Return the matcher for a branch.
+
+        Matches that labels decide are read off, and one contender needs no comparison. Of several the cheapest is taken
+        by a ranking that serves the batch.
+        """
         if may_read_contiguous(search.plan, search.tables.branch, search.ordered):
             meter = Meter(search.budget)
             contiguous = read_contiguous(search._replace(budget=meter), events.batch)

@@ -189,6 +189,7 @@ class Compressed:
 
     @cached_property
     def _graph(self) -> PathGraph:
+        """Return the graph of the nodes of the table; raise EventError if some that others lead to are missing."""
         part, node, stream, group, position, moment, latest = (_numbers(self._nodes, name) for name in _NUMBERS)
         ranges = self._nodes["predecessors"].combine_chunks()
         sizes = ranges.value_lengths().fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)

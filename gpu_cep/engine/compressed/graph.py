@@ -98,6 +98,7 @@ def graph_windows(plan: EventPlan, ordered: OrderedEvents, own: Own) -> GraphWin
 
 
 def _branch_graph(ordered: OrderedEvents, windows: GraphWindows, branch: PlannedBranch, space: StateSpace) -> Graph:
+    """Return the graph of the matches of a branch, without nodes that by labels alone no match binds."""
     groups = _group_table(ordered, branch, space)
     number, room = len(groups.variable), int(groups.base[-1])
     widest = int(np.diff(groups.source_first).max(initial=0))
