@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError
 from gpu_cep.lang.ast import Span
+from gpu_cep.lang.foreign_operators import operator_at
 from gpu_cep.lang.hints import CLAUSES, NO_CASTS, Mistake, hint_at, keywords_in, show_text
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def _stray(text: str, position: int, span: Span) -> tuple[str, Span, str | None]
         return "found ':', which has no meaning here", span, "a length of time is a number and a unit: WITHIN 90 minutes"
     if character in _UNCLOSED:
         return f"found {_UNCLOSED[character]}", span, f"a {character} inside is written twice"
-    return f"found {character!r}, which has no meaning here", span, _STRAY.get(character)
+    hint = operator_at(text, (position,)) or _STRAY.get(character)
+    return f"found {character!r}, which has no meaning here", span, hint
 
 
 def end_of(last: Token) -> Span:

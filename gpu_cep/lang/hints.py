@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import AGGREGATES, GAPS, STRATEGIES
 from gpu_cep.lang.ast_intervals import RELATIONS
-from gpu_cep.lang.foreign_forms import COMPARISONS, Form, form
+from gpu_cep.lang.foreign_forms import form
+from gpu_cep.lang.foreign_operators import operator_at
 from gpu_cep.lang.literals import UNIT_SPELLINGS
 
 if TYPE_CHECKING:
@@ -108,7 +109,6 @@ _FORMS = (
     form(r"//", "a comment is written -- … or /* … */"),
     form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),
     form(r"distinct\b", "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list", ""),
-    *COMPARISONS,
 )
 
 
@@ -327,15 +327,12 @@ _PLACES = (
 
 def comparison_at(mistake: Mistake) -> str | None:
     """Return how a comparison that another language writes in its own way is written; None if there is none."""
-    return _foreign_among(COMPARISONS, mistake)
+    tokens = (*mistake.read[-1:], mistake.found)
+    return operator_at(mistake.text, tuple(token.start_pos or 0 for token in tokens if token.type != "$END"), mistake.expected)
 
 
 def _foreign(mistake: Mistake) -> str | None:
-    return _foreign_among(_FORMS, mistake)
-
-
-def _foreign_among(forms: Sequence[Form], mistake: Mistake) -> str | None:
-    possible = (each for each in forms if not each.expected or each.expected & mistake.expected)
+    possible = (each for each in _FORMS if not each.expected or each.expected & mistake.expected)
     return next((each.hint for each in possible if mistake.begins(each.form)), None)
 
 
@@ -375,6 +372,7 @@ def _one_after_the_other(mistake: Mistake) -> str | None:
 _SOURCES: tuple[Callable[[Mistake], str | None], ...] = (
     _subquery,
     _foreign,
+    comparison_at,
     _relation,
     _at_place,
     _typo,

@@ -277,12 +277,12 @@ def test_expressions(expression, expected):
         *(
             (f"PATTERN (A) DEFINE A AS s {written}", 44 + 4 * written.startswith("NOT"), "found", instead)
             for written, instead in {
-                "STARTS WITH 'x'": "LIKE 'text%'",
-                "ends_with 'x'": "LIKE '%text'",
-                "CONTAINS 'x'": "LIKE '%text%'",
-                "NOT RLIKE 'x'": "regexp_like(v.attr, 'pattern')",
-                "SIMILAR TO 'x'": "regexp_like(v.attr, 'pattern')",
-                "ILIKE 'x'": "lower(v.attr) LIKE",
+                "STARTS WITH 'x'": "write s LIKE 'x%'",
+                "ends_with 'x'": "write s LIKE '%x'",
+                "CONTAINS 'x'": "write s LIKE '%x%'",
+                "NOT RLIKE 'x'": "write NOT regexp_like(s, 'x')",
+                "SIMILAR TO 'x'": "write regexp_like(s, 'x')",
+                "ILIKE 'x'": "write lower(s) LIKE 'x'",
             }.items()
         ),
         ("MEASURES ts AT TIME ZONE 'UTC' AS m PATTERN (A)", 30, "found 'AT'", "convert the column"),

@@ -1,0 +1,82 @@
+"""Say how an operator of another language is written here, with the operands that stand beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from dataclasses import dataclass
+
+from gpu_cep.lang.literals import read_text
+
+_NAME = r'(?:\w+|"(?:[^"]|"")*"|`(?:[^`]|``)*`)'
+_REFERENCE = rf"{_NAME}(?:\[[^\]\s]*\])?(?:\.{_NAME})?"
+_LEFT = re.compile(rf"(\w+\({_REFERENCE}\)|{_REFERENCE})\s*\Z")
+_RIGHT = re.compile(r"\s*('(?:[^']|'')*')")
+_WILDCARD = re.compile(r"[%_\\]")
+# An operand is sought among so many characters before the operator.
+_LONGEST_OPERAND = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Operator:
+    """An operator of another language, and how it is written here.
+
+    `form`: the operator; its group `no` is the word or sign that negates it.
+    `written`: the same here, with places for `left`, `no`, and what the text behind it says, as a
+    `pattern`, or as `text` in which the signs of LIKE have no meaning.
+    `example`: what that text is taken to say if there is none.
+    `expected`: terminals of which one must be expected; none are asked for if it is empty.
+    `folds`: whether the case of letters does not count, so that `pattern` is in small letters.
+    """
+
+    form: re.Pattern[str]
+    written: str
+    example: str
+    expected: frozenset[str]
+    folds: bool
+
+    def here(self, text: str, position: int) -> str | None:
+        """Return how the operator at a place of the query is written here; None if it does not stand there."""
+        found = self.form.match(text, position)
+        return found and self._filled(text, found)
+
+    def _filled(self, text: str, found: re.Match[str]) -> str:
+        left = _LEFT.search(text[max(0, found.start() - _LONGEST_OPERAND) : found.start()])
+        behind = _RIGHT.match(text, found.end())
+        held = read_text(behind[1]) if behind else self.example
+        parts = {
+            "left": left[1] if left else "v.attr",
+            "no": "NOT " if found.groupdict().get("no") else "",
+            "pattern": (held.lower() if self.folds else held).replace("'", "''"),
+            "text": _WILDCARD.sub(r"\\\g<0>", held).replace("'", "''"),
+        }
+        return f"write {self.written.format(**parts)}"
+
+
+def _operator(form: str, written: str, expected: str = "COMPARISON _LIKE", *, example: str = "text", folds: bool = False) -> _Operator:
+    return _Operator(re.compile(form, re.IGNORECASE), written, example, frozenset(expected.split()), folds)
+
+
+_NOT, _REGEXP = r"(?P<no>not\s+|!\s*)?", "{no}regexp_like({left}, '{pattern}')"
+# Behind NOT the parser expects LIKE, BETWEEN and IN.
+_OPERATORS = (
+    _operator(r"(is\s+)?(?P<no>not\s+)?(none|nil|nan)\b", "IS {no}NULL", "NULL"),
+    _operator(_NOT + r"contains\b", "{left} {no}LIKE '%{text}%'"),
+    _operator(_NOT + r"starts[_\s]*with\b", "{left} {no}LIKE '{text}%'"),
+    _operator(_NOT + r"ends[_\s]*with\b", "{left} {no}LIKE '%{text}'"),
+    _operator(r"(?P<no>not\s+)matches\b", _REGEXP, "", example="pattern"),
+    _operator(_NOT + r"matches\b", _REGEXP, "COMPARISON", example="pattern"),
+    _operator(_NOT + r"(regexp|rlike|similar\s+to)\b", _REGEXP, "", example="pattern"),
+    _operator(r"(?P<no>!)?~\*", "{no}regexp_like({left}, '(?i){pattern}')", "COMPARISON", example="pattern"),
+    _operator(r"(?P<no>!)?~", _REGEXP, "COMPARISON", example="pattern"),
+    _operator(_NOT + r"ilike\b", "lower({left}) {no}LIKE '{pattern}'", "", example="text%", folds=True),
+)
+
+
+def operator_at(text: str, positions: tuple[int, ...], expected: Set[str] | None = None) -> str | None:
+    """Return how an operator of another language at one of the places is written here; None if there is none.
+
+    `expected`: the terminals that could stand there; None where that is not known.
+    """
+    possible = [each for each in _OPERATORS if expected is None or not each.expected or each.expected & expected]
+    return next(filter(None, (each.here(text, position) for each in possible for position in positions)), None)
