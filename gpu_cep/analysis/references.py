@@ -220,7 +220,8 @@ def _of_unknown(name: str, span: Span | None, scope: Scope) -> str:
     other = name_hint(name, span, scope)
     if other == NOW:
         return NOW
-    near = similar_choice(name, (*(each for each in scope.names if each not in scope.hidden), *scope.schema.names))
+    variables = scope.names if scope.clause is Clause.RETURN else ()  # a condition reads no variable by itself
+    near = similar_choice(name, (*(each for each in variables if each not in scope.hidden), *scope.schema.names))
     if near is not None:
         meant = _value(_shown_variable(scope), near, scope) if near in scope.schema.names else repr(near)
         return " ".join(filter(None, (f"did you mean {meant}?", other)))
