@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import UTC, date, timedelta
 
 from gpu_cep.analysis.bound_expressions import Bound, Constant
 from gpu_cep.analysis.coercion import INSTANT, NUMERIC
@@ -12,7 +12,7 @@ from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.lang.ast import Aggregate, Between, Binary, Call, DurationLiteral, Expression, In, Literal, PrevBound, Reference, Span
 from gpu_cep.lang.format import format_expression
-from gpu_cep.lang.literals import write_attribute, write_text
+from gpu_cep.lang.literals import read_timestamp, write_attribute, write_literal, write_text
 from gpu_cep.lang.row_patterns.ast import Column, Navigation, RowAggregate
 from gpu_cep.lang.row_patterns.names import column_named
 
@@ -48,7 +48,19 @@ def name_hint(name: str, span: Span | None, scope: Scope) -> str | None:
 
 def quoted_hint(name: str, scope: Scope) -> str:
     """Return what an unknown name in double quotes may mean: a time beside a time, a text elsewhere."""
-    return _TIMES if scope.beside in INSTANT else text_hint(name)
+    return _time_hint(name) if scope.beside in INSTANT else text_hint(name)
+
+
+def _time_hint(text: str | None, zoned: bool = False) -> str:
+    """Return how the time is written that `text` names, in UTC if it is `zoned` and names no zone; both literals if it names none."""
+    try:
+        time = read_timestamp(text or "")
+    except ValueError:
+        return _TIMES
+    if zoned and time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    is_day = text == str(time.date()) and time.tzinfo is None
+    return f"write {write_literal(Literal(time.date() if is_day else time))}"
 
 
 def _in_quotes(name: str, span: Span | None) -> bool:
@@ -107,7 +119,7 @@ def comparison_hint(name: str, left: Bound, right: Bound, written: Written | Non
     if Kind.BOOLEAN in kinds:
         return _truth_value(name, left, right, written)
     if kinds & INSTANT and kinds & (NUMERIC | {Kind.STRING}):
-        return _TIMES
+        return _time_hint(_written_text(left) or _written_text(right), (left.type.zone or right.type.zone) is not None)
     if Kind.STRING in kinds and kinds & NUMERIC:
         return _quotes(left) or _quotes(right)
     if kinds <= INSTANT:
@@ -115,6 +127,11 @@ def comparison_hint(name: str, left: Bound, right: Bound, written: Written | Non
     if Kind.DURATION in kinds and kinds & NUMERIC:
         return "a duration compares with a duration such as 15 days; the difference of two number attributes is a number"
     return None
+
+
+def _written_text(bound: Bound) -> str | None:
+    """Return the text of a literal; None for what is no literal of text."""
+    return bound.value if isinstance(bound, Constant) and isinstance(bound.value, str) else None
 
 
 def _truth_value(name: str, left: Bound, right: Bound, written: Written | None) -> str:
