@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from gpu_cep.analysis import foreign_functions
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Field, Operation, ScalarFunction
 from gpu_cep.analysis.calls import called, computed_once
 from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, INSTANT, MAX_DIGITS, NUMERIC, cast, cast_all, common_type, is_written_null
 from gpu_cep.analysis.computed_columns import ComputedColumn
-from gpu_cep.analysis.hints import CLOCKS, NOW
 from gpu_cep.analysis.operators import arithmetic, compare, describe, operation, without_value
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, STRING, DataType, Kind, decimal
 from gpu_cep.lang.ast import AGGREGATES, Call, Span
-from gpu_cep.lang.format import format_expression
 
 Body = Callable[[Call, tuple[Bound, ...], Scope], Bound]
 
@@ -63,8 +62,8 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     name = ALIASES.get(call.function, call.function)
     own = {function.name: function for function in scope.functions}
     function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name) or own.get(name)
-    if function is None and name in _ELSEWHERE:
-        scope.faults.error(f"unknown function {call.function!r}", call.span, _ELSEWHERE[name].format(_first_argument(call)))
+    if function is None and (instead := foreign_functions.written_here(name, call)):
+        scope.faults.error(f"unknown function {call.function!r}", call.span, instead)
         return FAULTY
     if function is None:
         scope.faults.unknown("function", call.function, (*own, *KERNEL_FUNCTIONS, *HOST_FUNCTIONS, *_OF_EVENTS), call.span)
@@ -82,16 +81,11 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
 
 def refuse_list(call: Call, scope: Scope) -> bool:
     """Record a fault if a function makes a list of values in another language, and return whether it does: a reference is that list."""
-    found = call.function in _LISTS and all(function.name != call.function for function in scope.functions)
-    if found:
-        hint = f"RETURN {_first_argument(call)} is the list of its values, if the variable has a quantifier"
+    own = any(function.name == call.function for function in scope.functions)
+    hint = None if own else foreign_functions.list_written_here(call)
+    if hint is not None:
         scope.faults.error(f"unknown function {call.function!r}", call.span, hint)
-    return found
-
-
-def _first_argument(call: Call) -> str:
-    """Return the first argument of a call as it is written, or an example of one."""
-    return format_expression(call.arguments[0]) if call.arguments else "v.attr"
+    return hint is not None
 
 
 def _arity(function: KernelFunction | HostFunction | ScalarFunction) -> tuple[int, int]:
@@ -309,40 +303,6 @@ def _parameter(call: Call, given: Bound, wanted: DataType, scope: Scope) -> Cons
 
 # Operations of row patterns that lead to one row.
 _NAVIGATIONS = frozenset({"prev", "next", "running first", "running last", "final first", "final last"})
-_CHOICE, _NULLS = "write CASE WHEN c THEN x ELSE y END", "write coalesce(x, y)"
-_OF_VALUES = "return the values of each match, and compute it from them"
-_COLUMN = "compute it as a column of the events before they are matched"
-_LENGTH = "the difference of two times is a length of time: b.ts - a.ts > 5 minutes"
-_SITUATIONS = "start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)"
-_EACH = "a condition holds for every event of a quantified variable, v.attr > 1; for one of them write max(v.attr) > 1"
-_LISTS = frozenset({"collect_list", "collect_set", "array_agg", "list_agg", "listagg", "list", "string_agg", "group_concat"})
-# A function of other languages -> what to write here; {} is its first argument.
-_ELSEWHERE = {
-    **dict.fromkeys(("if", "iif", "decode"), _CHOICE),
-    **dict.fromkeys(("ifnull", "nvl"), _NULLS),
-    "isnull": "write v.attr IS NULL, or coalesce(x, y)",
-    "mean": "write avg(v.attr)",
-    **dict.fromkeys(("std", "stddev", "stddev_samp", "stddev_pop", "variance", "percentile", "quantile"), _OF_VALUES),
-    **dict.fromkeys(CLOCKS, NOW),
-    **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "unix_timestamp", "epoch", "age"), _LENGTH),
-    **dict.fromkeys(("dateadd", "date_add", "timestampadd"), "a time and a length of time are added: a.ts + 5 minutes"),
-    **dict.fromkeys(("date", "to_date", "to_timestamp", "date_trunc", "date_format", "strftime", "strptime"), _COLUMN),
-    **dict.fromkeys(("concat", "replace", "split", "split_part", "regexp_extract", "get_json_object", "json_extract"), _COLUMN),
-    **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile"), _COLUMN),
-    **dict.fromkeys(("contains", "instr"), "write {0} LIKE '%text%'"),
-    **dict.fromkeys(("startswith", "starts_with"), "write {0} LIKE 'text%'"),
-    **dict.fromkeys(("endswith", "ends_with"), "write {0} LIKE '%text'"),
-    **dict.fromkeys(("regexp", "rlike", "regexp_matches", "regexp_instr"), "write regexp_like(v.attr, 'pattern')"),
-    **dict.fromkeys(("len", "size", "char_length", "cardinality"), "length(v.attr) counts the characters of a text, count(v) events"),
-    **dict.fromkeys(("weekday", "dow", "day_of_week"), "write dayofweek(v.attr): 1 for Sunday to 7 for Saturday"),
-    **dict.fromkeys(("any", "some", "all", "every", "exists", "bool_or", "bool_and"), _EACH),
-    **dict.fromkeys(("start", "end", "duration"), _SITUATIONS),
-    "log": "write ln(v.attr), log2(v.attr) or log10(v.attr)",
-    "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
-    "lag": "write prev({0}), the value of the event bound just before",
-    "lead": "there is no LEAD: compare an event with the one before it, prev({0}) with {0}",
-}
-
 ALIASES = {"ceiling": "ceil", "pow": "power", "substr": "substring"}
 
 KERNEL_FUNCTIONS = {

@@ -6,13 +6,12 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 
-from gpu_cep.lang.literals import read_text
+from gpu_cep.lang.literals import escape_wildcards, read_text
 
 _NAME = r'(?:\w+|"(?:[^"]|"")*"|`(?:[^`]|``)*`)'
 _REFERENCE = rf"{_NAME}(?:\[[^\]\s]*\])?(?:\.{_NAME})?"
 _LEFT = re.compile(rf"(\w+\({_REFERENCE}\)|{_REFERENCE})\s*\Z")
 _RIGHT = re.compile(r"\s*('(?:[^']|'')*')")
-_WILDCARD = re.compile(r"[%_\\]")
 # An operand is sought among so many characters before the operator.
 _LONGEST_OPERAND = 200
 
@@ -48,7 +47,7 @@ class _Operator:
             "left": left[1] if left else "v.attr",
             "no": "NOT " if found.groupdict().get("no") else "",
             "pattern": (held.lower() if self.folds else held).replace("'", "''"),
-            "text": _WILDCARD.sub(r"\\\g<0>", held).replace("'", "''"),
+            "text": escape_wildcards(held).replace("'", "''"),
         }
         return f"write {self.written.format(**parts)}"
 

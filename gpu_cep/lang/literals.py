@@ -34,6 +34,7 @@ _RESERVED = re.compile(
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)? ?(Z|[+-]\d\d:\d\d)?", re.ASCII | re.IGNORECASE)
+_WILDCARD = re.compile(r"[%_\\]")
 _AMOUNT = re.compile(r"\s*(-?)\s*(\d+|\d+\.\d*|\.\d+)\s*", re.ASCII)
 
 
@@ -83,6 +84,11 @@ def read_text(text: str) -> str:
 
 def write_text(value: str, quote: str = "'") -> str:
     return quote + value.replace(quote, quote * 2) + quote
+
+
+def escape_wildcards(text: str) -> str:
+    """Return the pattern of LIKE that `text` alone fits."""
+    return _WILDCARD.sub(r"\\\g<0>", text)
 
 
 def write_name(name: str) -> str:

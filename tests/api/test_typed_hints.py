@@ -34,7 +34,7 @@ ROWS = "MATCH_RECOGNIZE (ORDER BY ts MEASURES A.price AS p PATTERN (A) DEFINE A 
 # What a hint shows: behind the words that lead to it, up to those that say more.
 _SHOWN = re.compile(
     r"(?:did you mean '?|(?:write|single quotes:|a unit:|quotes out:|is quoted:|has double quotes:) )"
-    r"(?P<shown>.+?)(?:'?\?| \(.*|, (?:or|last\() ?.*|; .*| or another .*|, the value of .*|: 1 for .*)?\Z"
+    r"(?P<shown>.+?)(?:'?\?| \(.*|, (?:or|last\(|log2\() ?.*|; .*| or another .*|, the value of .*|: 1 for .*)?\Z"
 )
 
 COMPARISONS = {
@@ -71,6 +71,9 @@ MISTAKES = [
     (PAIR, "b.ts < a.ts + 5", "b.ts < {}"),
     (PAIR, "a.zoned > DATE '2026-01-01'", "a.zoned > {}"),
     (PAIR, "lag(b.price) > 1", "{} > 1"),
+    *((PAIR, f"{name}(a.user, '{text}')", "{}") for name in ("startswith", "ends_with", "contains", "rlike") for text in ("it''s", "{x}")),
+    *((PAIR, wrong, "{} > 1") for wrong in ("mean(b.price)", "NVL(a.price, 1)", "if(a.flag, 1, 2)", "weekday(a.ts)", "log(a.price)")),
+    (PAIR, "isnull(a.user)", "{}"),
     (PAIR, "a.day = '2026-01-01'", "a.day = {}"),
     (PAIR, "a.ts > '2026-01-01T10:00:00'", "a.ts > {}"),
     (PAIR, "a.zoned > '2026-01-01'", "a.zoned > {}"),

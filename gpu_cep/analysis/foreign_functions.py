@@ -1,0 +1,68 @@
+"""Say what is written here in place of a function of another language."""
+
+from __future__ import annotations
+
+from gpu_cep.analysis.hints import CLOCKS, NOW
+from gpu_cep.lang.ast import Call, Literal
+from gpu_cep.lang.format import format_expression
+from gpu_cep.lang.literals import escape_wildcards, write_text
+
+_OF_VALUES = "return the values of each match, and compute it from them"
+_COLUMN = "compute it as a column of the events before they are matched"
+_LENGTH = "the difference of two times is a length of time: b.ts - a.ts > 5 minutes"
+_SITUATIONS = "start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)"
+_EACH = "a condition holds for every event of a quantified variable, v.attr > 1; for one of them write max(v.attr) > 1"
+_LISTS = frozenset({"collect_list", "collect_set", "array_agg", "list_agg", "listagg", "list", "string_agg", "group_concat"})
+# A function of other languages -> what to write here; {0} is its first argument, {all} are all of them,
+# {pattern} is the text that is its second one, and {like} what it holds as a part of a pattern of LIKE.
+_ELSEWHERE = {
+    **dict.fromkeys(("if", "iif"), "write CASE WHEN {0} THEN {1} ELSE {2} END"),
+    "decode": "write CASE WHEN c THEN x ELSE y END",
+    **dict.fromkeys(("ifnull", "nvl"), "write coalesce({all})"),
+    "isnull": "write {0} IS NULL, or coalesce({0}, {1})",
+    "mean": "write avg({0})",
+    **dict.fromkeys(("std", "stddev", "stddev_samp", "stddev_pop", "variance", "percentile", "quantile"), _OF_VALUES),
+    **dict.fromkeys(CLOCKS, NOW),
+    **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "unix_timestamp", "epoch", "age"), _LENGTH),
+    **dict.fromkeys(("dateadd", "date_add", "timestampadd"), "a time and a length of time are added: a.ts + 5 minutes"),
+    **dict.fromkeys(("date", "to_date", "to_timestamp", "date_trunc", "date_format", "strftime", "strptime"), _COLUMN),
+    **dict.fromkeys(("concat", "replace", "split", "split_part", "regexp_extract", "get_json_object", "json_extract"), _COLUMN),
+    **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile"), _COLUMN),
+    **dict.fromkeys(("contains", "instr"), "write {0} LIKE '%{like}%'"),
+    **dict.fromkeys(("startswith", "starts_with"), "write {0} LIKE '{like}%'"),
+    **dict.fromkeys(("endswith", "ends_with"), "write {0} LIKE '%{like}'"),
+    **dict.fromkeys(("regexp", "rlike", "regexp_matches", "regexp_instr"), "write regexp_like({0}, {pattern})"),
+    **dict.fromkeys(("len", "size", "char_length", "cardinality"), "length({0}) counts the characters of a text, count(v) events"),
+    **dict.fromkeys(("weekday", "dow", "day_of_week"), "write dayofweek({0}): 1 for Sunday to 7 for Saturday"),
+    **dict.fromkeys(("any", "some", "all", "every", "exists", "bool_or", "bool_and"), _EACH),
+    **dict.fromkeys(("start", "end", "duration"), _SITUATIONS),
+    "log": "write ln({0}), log2({0}) or log10({0})",
+    "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
+    "lag": "write prev({0}), the value of the event bound just before",
+    "lead": "there is no LEAD: compare an event with the one before it, prev({0}) with {0}",
+}
+_EXAMPLES = ("v.attr", "x", "y")
+"""What stands in a hint for arguments that a call leaves out."""
+
+
+def written_here(name: str, call: Call) -> str | None:
+    """Return what to write in place of the call of function `name`, with its arguments; None if the function is not known."""
+    if name not in _ELSEWHERE:
+        return None
+    given = [format_expression(argument) for argument in call.arguments]
+    arguments = [*given, *_EXAMPLES[len(given) :]]
+    match call.arguments:
+        case (_, Literal(value=str(text)), *_):
+            pattern, like = write_text(text), escape_wildcards(text)
+        case _:
+            pattern, like = "'pattern'", "text"
+    everything = ", ".join(given if len(given) > 1 else arguments[:2])
+    return _ELSEWHERE[name].format(*arguments, all=everything, pattern=pattern, like=like.replace("'", "''"))
+
+
+def list_written_here(call: Call) -> str | None:
+    """Return what to write in place of a function that makes a list of values; None for other functions."""
+    if call.function not in _LISTS:
+        return None
+    argument = format_expression(call.arguments[0]) if call.arguments else _EXAMPLES[0]
+    return f"RETURN {argument} is the list of its values, if the variable has a quantifier"
