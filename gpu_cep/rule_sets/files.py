@@ -9,11 +9,12 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from importlib import import_module
 from itertools import accumulate
 from os import PathLike
+from os.path import exists, isdir
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gpu_cep.errors import Diagnostic, EngineUnavailable, PatternError, nearest
-from gpu_cep.rule_sets.rules import Rule, as_rules
+from gpu_cep.rule_sets.rules import Rule, as_rules, option_faults
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -23,6 +24,8 @@ _FIELDS = ("name", "pattern", "options", "description")
 _SET_FIELDS = ("rules", "options")
 # Texts of JSON, which may hold brackets, and brackets.
 _BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
+# How the text of a query begins.
+_TEXT = re.compile(r"\s*(?:FROM|PARTITION\s+BY|PATTERN|DEFINE|MATCH_RECOGNIZE)\b", re.IGNORECASE)
 # The tag of a key of YAML that stands for the names of another mapping.
 _MERGE = "tag:yaml.org,2002:merge"
 
@@ -51,17 +54,20 @@ def load_rules(path: str | PathLike[str]) -> dict[str, Rule]:
     EngineUnavailable
         It is YAML, and PyYAML is not installed.
     """
+    if not isinstance(path, (str, PathLike)):
+        hint = "match_all(events, patterns) takes a mapping as it is" if isinstance(path, Mapping) else None
+        raise PatternError([Diagnostic(f"load_rules() takes the path of a file or folder, not {type(path).__name__}", hint=hint)])
     found = Path(path)
-    if found.is_dir():
-        files = sorted(found.glob(f"*{_QUERY}"))
-        if not files:
-            raise PatternError(f"{found}: there is no {_QUERY} file in this folder; each holds the text of a query")
-        return {file.stem: Rule(_text(file)) for file in files}
-    if found.suffix == _QUERY:
+    # a text that is no name of a file is not there, where Path would raise
+    if isdir(found):
+        return _rules_of_folder(found)
+    suffix = found.suffix.lower()
+    if suffix == _QUERY:
         return {found.stem: Rule(_text(found))}
-    reader = _READERS.get(found.suffix.lower())
-    if reader is None and not found.exists():
-        raise PatternError(f"cannot read the rules {found}: there is no such file or folder")
+    reader = _READERS.get(suffix)
+    if reader is None and not exists(found):
+        hint = "match() takes the text of a query" if _TEXT.match(str(path)) else None
+        raise PatternError([Diagnostic(f"cannot read the rules {found}: there is no such file or folder", hint=hint)])
     if reader is None:
         known = ", ".join((_QUERY, *_READERS))
         expected = f"expected a folder of {_QUERY} files, or one of {known}"
@@ -69,8 +75,24 @@ def load_rules(path: str | PathLike[str]) -> dict[str, Rule]:
     return _rules_of(reader(found), str(found))
 
 
+def _rules_of_folder(folder: Path) -> dict[str, Rule]:
+    """Return a rule for each file of a query in the folder itself, by the file's name."""
+    try:
+        beside = sorted(folder.iterdir())
+    except OSError as fault:
+        raise PatternError(f"cannot read the rules {folder}: {fault.strerror or fault}") from None
+    files = [file for file in beside if file.suffix.lower() == _QUERY]
+    if not files:
+        told = f"{folder}: there is no {_QUERY} file in this folder; each holds the text of a query"
+        others = [each for each in beside if each.is_dir() or each.suffix.lower() in _READERS]
+        raise PatternError([Diagnostic(told, hint=f"a file or folder in it is read by its own path: {others[0]}" if others else None)])
+    _refuse_twins(_twins(file.stem for file in files), folder)
+    return {file.stem: Rule(_text(file)) for file in files}
+
+
 def _text(file: Path) -> str:
     try:
+        # without the mark that some editors write before the text
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise PatternError(f"cannot read the rules {file}: it is not UTF-8") from None
@@ -82,7 +104,7 @@ def _text(file: Path) -> str:
 def _read_json(file: Path) -> Any:
     text = _text(file)
     try:
-        return json.loads(text, object_pairs_hook=lambda pairs: _without_twins(pairs, file))
+        return json.loads(text or "null", object_pairs_hook=lambda pairs: _without_twins(pairs, file))
     except json.JSONDecodeError as fault:
         raise PatternError(f"cannot read the rules {file}: {fault}") from None
     except RecursionError:
@@ -114,8 +136,13 @@ def _twins(names: Iterable[Name]) -> list[Name]:
 
 def _refuse_twins(twins: list[str], file: Path) -> None:
     """Raise PatternError for names that a mapping has more than once, if there are any."""
-    if twins:
-        raise PatternError([Diagnostic(f"{file}: {name!r} is there more than once") for name in twins])
+    _raise_all([Diagnostic(f"{file}: {name!r} is there more than once") for name in twins])
+
+
+def _raise_all(faults: list[Diagnostic]) -> None:
+    """Raise PatternError with all faults, if there are any."""
+    if faults:
+        raise PatternError(faults)
 
 
 def _read_yaml(file: Path) -> Any:
@@ -127,7 +154,8 @@ def _read_yaml(file: Path) -> Any:
     try:
         return _constructed(yaml.SafeLoader(text), file)
     except yaml.YAMLError as fault:
-        raise PatternError(f"cannot read the rules {file}: {' '.join(str(fault).split())}") from None
+        told = f"cannot read the rules {file}: {' '.join(str(fault).split())}"
+        raise PatternError([Diagnostic(told, hint="a pattern with ': ' or ' #' stands in quotes, or below |")]) from None
 
 
 def _constructed(loader: Any, file: Path) -> Any:
@@ -163,16 +191,34 @@ def _rules_of(held: Any, file: str) -> dict[str, Rule]:
     if isinstance(held, dict) and "rules" in held and not isinstance(held["rules"], str):
         _refuse_others(held, _SET_FIELDS, file)
         common, held = _mapping(held.get("options") or {}, f"{file}: options"), held["rules"]
+        _raise_all(list(option_faults(f"{file}: options", common)))
+    if held is None or held in ([], {}):
+        raise PatternError(f"{file}: there is no pattern in it; expected a list of rules, or a mapping of names to patterns")
     if isinstance(held, dict):
-        named = [(name, _rule(rule, f"{file}: rule {name!r}", common)) for name, rule in held.items()]
+        _refuse_one_rule(held, file)
+        wrong = [name for name in held if not isinstance(name, str)]
+        _raise_all([Diagnostic(f"{file}: the name of a pattern must be text, not {name!r}", hint="put it in quotes") for name in wrong])
+        named = [(name, _named_rule(rule, name, f"{file}: rule {name!r}", common)) for name, rule in held.items()]
     elif isinstance(held, list):
         named = [(_name(rule, number, file), _rule(rule, f"{file}: rule {number}", common)) for number, rule in enumerate(held, 1)]
     else:
         raise PatternError(f"{file}: expected a list of rules, or a mapping of names to patterns, not {type(held).__name__}")
-    twins = _twins(name for name, _ in named)
-    if twins:
-        raise PatternError([Diagnostic(f"{file}: there is more than one rule {name!r}") for name in twins])
+    _raise_all([Diagnostic(f"{file}: there is more than one rule {name!r}") for name in _twins(name for name, _ in named)])
     return as_rules(dict(named))
+
+
+def _refuse_one_rule(held: Mapping[Any, Any], file: str) -> None:
+    """Raise PatternError if a mapping is a rule by itself, and not one of names to rules."""
+    if {"name", "pattern"} <= held.keys() <= set(_FIELDS):
+        raise PatternError(f"{file}: this is one rule, {held['name']!r}; expected a list of rules, or a mapping of names to patterns")
+
+
+def _named_rule(held: Any, name: str, where: str, common: Mapping[str, Any]) -> Rule:
+    """Return a rule that a mapping gives a name, which its own name must not contradict."""
+    own = held.get("name", name) if isinstance(held, dict) else name
+    if own != name:
+        raise PatternError(f"{where}: its 'name' is {own!r}; leave one of the two names out")
+    return _rule(held, where, common)
 
 
 def _rule(held: Any, where: str, common: Mapping[str, Any]) -> Rule:
@@ -190,7 +236,9 @@ def _rule(held: Any, where: str, common: Mapping[str, Any]) -> Rule:
 
 def _name(rule: Any, number: int, file: str) -> str:
     name = rule.get("name") if isinstance(rule, dict) else None
-    if not isinstance(name, str):
+    if name is not None and not isinstance(name, str):
+        raise PatternError([Diagnostic(f"{file}: rule {number}: 'name' must be text, not {name!r}", hint="put it in quotes")])
+    if name is None:
         raise PatternError(f"{file}: rule {number} has no 'name'; expected a mapping with 'name' and 'pattern'")
     return name
 
@@ -202,9 +250,7 @@ def _mapping(held: Any, where: str) -> dict[str, Any]:
 
 
 def _refuse_others(held: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
-    faults = [
+    _raise_all([
         Diagnostic(f"{where}: {name!r} is unknown; expected {', '.join(known)}", hint=nearest(str(name), known))
         for name in held if name not in known
-    ]  # fmt: skip
-    if faults:
-        raise PatternError(faults)
+    ])  # fmt: skip

@@ -22,7 +22,7 @@ from gpu_cep.keywords import MatchOptions, PlanOptions
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.rule_sets.explain import RuleSetExplanation, explain_rules
 from gpu_cep.rule_sets.plans import PlannedRule, PlannedRules, plan_rules
-from gpu_cep.rule_sets.rules import Rule, as_rules, naming, united
+from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, naming, united
 from gpu_cep.signatures import takes_keywords
 
 if TYPE_CHECKING:
@@ -137,7 +137,8 @@ def check_error_choices(on_error: object, failures: object) -> None:
 
 
 def _check_choices(split: object, keywords: Mapping[str, Any]) -> None:
-    """Raise UnsupportedError unless many patterns may have such a result."""
+    """Raise UnsupportedError unless many patterns may have such a result, and PatternError if `split` is no choice."""
+    check_split(split)
     if keywords.get("result") == "reader":
         raise UnsupportedError("result='reader' is not supported for many patterns; supported: arrow, pandas, polars, duckdb, cudf")
     if keywords.get("output") == "compressed" and not split:

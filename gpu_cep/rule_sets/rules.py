@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternError, nearest
-from gpu_cep.keywords import MeaningOptions, RoleOptions, RunOptions
+from gpu_cep.keywords import MatchOptions, MeaningOptions, RoleOptions, RunOptions
 
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
 
 # What a rule may say for itself; what a result holds is the same for all rules of a set.
 OWN = (*RoleOptions.__annotations__, *MeaningOptions.__annotations__, *RunOptions.__annotations__)
+# What calls say for all rules of a set: of matching, and of streams.
+_OF_ALL = frozenset(MatchOptions.__annotations__).difference(OWN) | {"on_error", "split", "lateness", "late", "every", "idle", "emit"}
+# What to do with patterns that are no mapping.
+_REMEDIES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((str, PathLike), "load_rules(path) reads them from files, and match() takes one pattern"),
+    ((Sequence,), "give each of them a name"),
+    ((object,), "match_all(events, patterns) takes the events first, and stream_all(patterns, schema) the patterns"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +65,45 @@ def as_rules(patterns: object) -> dict[str, Rule]:
         It is no such mapping, is empty, or a rule has an option that none may have.
     """
     if not isinstance(patterns, Mapping):
-        raise PatternError(f"patterns must be a mapping of names to patterns, such as {{'name': pattern}}, not {type(patterns).__name__}")
+        told = f"patterns must be a mapping of names to patterns, such as {{'name': pattern}}, not {type(patterns).__name__}"
+        raise PatternError([Diagnostic(told, hint=next(hint for kinds, hint in _REMEDIES if isinstance(patterns, kinds)))])
     if not patterns:
         raise PatternError("there is no pattern; give at least one, as {'name': pattern}")
     wrong = [name for name in patterns if not isinstance(name, str)]
     if wrong:
         raise PatternError([Diagnostic(f"the name of a pattern must be text, not {name!r}") for name in wrong])
     rules = {name: given if isinstance(given, Rule) else Rule(given) for name, given in patterns.items()}
-    faults = [fault for name, rule in rules.items() for fault in _option_faults(name, rule.options)]
+    faults = [fault for name, rule in rules.items() for fault in _faults(name, rule)]
     if faults:
         raise PatternError(faults)
     return rules
 
 
-def _option_faults(name: str, options: object) -> Iterator[Diagnostic]:
-    """Yield what is wrong with the options of a rule."""
+def check_split(split: object) -> None:
+    """Raise PatternError unless `split` is True or False: any text would be true."""
+    if not isinstance(split, bool):
+        raise PatternError(f"split must be True or False, not {split!r}")
+
+
+def _faults(name: str, rule: Rule) -> Iterator[Diagnostic]:
+    """Yield what is wrong with a rule, apart from its query."""
+    if isinstance(rule.pattern, (Mapping, Rule)):
+        hint = "write Rule(pattern, {keyword: value})"
+        yield Diagnostic(f"pattern {name!r}: a rule is a pattern, or a Rule of one, not {type(rule.pattern).__name__}", hint=hint)
+    yield from option_faults(f"pattern {name!r}", rule.options)
+
+
+def option_faults(where: str, options: object) -> Iterator[Diagnostic]:
+    """Yield what is wrong with the options of rules; messages begin with `where` they stand."""
     if not isinstance(options, Mapping):
-        yield Diagnostic(f"pattern {name!r}: options must be a mapping of keywords to values, not {options!r}")
+        hint = "write Rule(pattern, {keyword: value}); the name of a rule is its key in the mapping"
+        yield Diagnostic(f"{where}: options must be a mapping of keywords to values, not {options!r}", hint=hint)
         return
     for option in options:
         if option not in OWN:
-            message = f"pattern {name!r}: {option!r} is no option of a rule; known: {', '.join(OWN)}"
-            yield Diagnostic(message, hint=nearest(str(option), OWN))
+            of_all = f"{option}= is the same for all rules: give it to the call" if option in _OF_ALL else None
+            message = f"{where}: {option!r} is no option of a rule; known: {', '.join(OWN)}"
+            yield Diagnostic(message, hint=of_all or nearest(str(option), OWN))
 
 
 @contextmanager

@@ -41,7 +41,7 @@ from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import bindable_events, certain_matches, give_up_decided, no_matches, with_tags
 from gpu_cep.queries.plans import as_query
 from gpu_cep.rule_sets.lookups import look_up, rule_lookups
-from gpu_cep.rule_sets.rules import Rule, as_rules, named, naming, united
+from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, named, naming, united
 from gpu_cep.rule_sets.tables import PATTERN, one_table, same_columns
 from gpu_cep.signatures import takes_keywords
 from gpu_cep.streams import arrow_schema, fit_events, progress_of
@@ -134,6 +134,7 @@ class RuleStream:
         **keywords: Unpack[StreamOptions],
     ) -> None:
         rules, given, plain = as_rules(patterns), dict(keywords), decode_schema(arrow_schema(schema))
+        check_split(split)
         arrival = Arrival(lateness, late, every, idle=idle, emit=emit)
         self._live = _plan_rules(rules, plain, given, arrival)
         if not split:

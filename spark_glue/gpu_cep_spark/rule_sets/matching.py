@@ -24,7 +24,7 @@ from gpu_cep.plan.settings import memory_bytes
 from gpu_cep.queries.plans import make_plan
 from gpu_cep.rule_sets.matching import check_error_choices, report_failures
 from gpu_cep.rule_sets.plans import PlannedRule
-from gpu_cep.rule_sets.rules import Rule, as_rules, naming, united
+from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, naming, united
 from gpu_cep.rule_sets.tables import PATTERN, same_columns
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.assembly import assemble, numbered, total_counts
@@ -113,6 +113,7 @@ def gpu_match_all(
     if df.isStreaming:
         raise UnsupportedError("gpu_match_all() does not take a streaming DataFrame yet; give it to gpu_match(), for each pattern")
     rules = as_rules(patterns)
+    check_split(split)
     check_error_choices(on_error, failures)
     refuse_output(keywords.get("output"), "for many patterns under Spark")
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))

@@ -272,11 +272,16 @@ def test_what_no_event_has_is_told_by_name():
 @pytest.mark.parametrize(
     ("patterns", "options", "message"),
     [
-        ([], {}, "patterns must be a mapping of names"),
+        ([], {}, "give each of them a name"),
+        ("rules.yaml", {}, "load_rules(path) reads them"),
+        (STEPS, {}, "match_all(events, patterns) takes the events first"),
+        ({"a": {"pattern": "PATTERN SEQ(a)"}}, {}, "pattern 'a': a rule is a pattern, or a Rule of one, not dict"),
+        ({"a": cep.Rule("a", "PATTERN SEQ(a)")}, {}, "the name of a rule is its key"),
+        (RULES, {"split": "no"}, "split must be True or False, not 'no'"),
         ({}, {}, "there is no pattern"),
         ({1: "PATTERN SEQ(a)"}, {}, "the name of a pattern must be text, not 1"),
         ({"a": cep.Rule("PATTERN SEQ(a)", {"partitionby": "k"})}, {}, "did you mean 'partition_by'?"),
-        ({"a": cep.Rule("PATTERN SEQ(a)", {"output": "count"})}, {}, "'output' is no option of a rule"),
+        ({"a": cep.Rule("PATTERN SEQ(a)", {"output": "count"})}, {}, "output= is the same for all rules: give it to the call"),
         (RULES, {"on_error": "rais"}, "did you mean 'raise'?"),
         (RULES, {"failures": []}, "failures must be a dictionary"),
         (RULES, {"result": "reader"}, "result='reader' is not supported for many patterns"),

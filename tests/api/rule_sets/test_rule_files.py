@@ -72,6 +72,14 @@ def test_a_folder_has_a_rule_in_each_file(tmp_path):
         ("rules.yaml", "a: \x01", "cannot read the rules"),
         pytest.param("rules.yaml", "a:\n- " + 5_000 * "[" + 5_000 * "]", "line 2: values are nested too deep", id="deep YAML"),
         pytest.param("rules.json", '{"]": 1,\n"a": ' + 50_000 * "[" + "\n1", "line 2: values are nested too deep", id="deep JSON"),
+        ("rules.json", "", "there is no pattern in it"),
+        ("rules.yaml", "rules:\n", "there is no pattern in it"),
+        ("rules.yaml", "rules: {a: x}\noptions: {output: count}", "options: 'output' is no option of a rule"),
+        ("rules.yaml", "true: PATTERN SEQ(a)", "must be text, not True\n  hint: put it in quotes"),
+        ("rules.yaml", "- {name: 1, pattern: x}", "rule 1: 'name' must be text, not 1"),
+        ("rules.yaml", "a: {name: b, pattern: x}", "rule 'a': its 'name' is 'b'"),
+        ("rules.yaml", "name: a\npattern: x", "this is one rule, 'a'"),
+        ("rules.yaml", "a: PATTERN SEQ(A a) WHERE a.x = 'b: c'", "stands in quotes"),
         ("rules.toml", "", "cannot tell the format of a rule set from its suffix"),
     ],
 )
@@ -88,6 +96,21 @@ def test_what_is_not_there_is_refused(tmp_path):
             cep.load_rules(tmp_path / name)
     with pytest.raises(cep.PatternError, match=r"there is no \.cep file in this folder"):
         cep.load_rules(tmp_path)
+    (tmp_path / "rules.yaml").touch()
+    with pytest.raises(cep.PatternError, match=r"read by its own path: .*rules\.yaml"):
+        cep.load_rules(tmp_path)
+    for text in (BUY, f"{BUY} -- {500 * 'long '}"):
+        with pytest.raises(cep.PatternError, match=r"match\(\) takes the text"):
+            cep.load_rules(text)
+    with pytest.raises(cep.PatternError, match="path of a file or folder, not dict"):
+        cep.load_rules({"buy": BUY})
+
+
+def test_marks_before_the_text_and_suffixes_in_capitals_are_read(tmp_path):
+    (tmp_path / "buy.CEP").write_text(BUY, encoding="utf-8-sig")
+    (tmp_path / "rules.JSON").write_text(json.dumps({"buy": BUY}), encoding="utf-8-sig")
+    for path in (tmp_path, tmp_path / "buy.CEP", tmp_path / "rules.JSON"):
+        assert cep.load_rules(path) == {"buy": cep.Rule(BUY)}
 
 
 def test_yaml_without_its_package_says_what_to_do(tmp_path, monkeypatch):
