@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from os.path import isdir
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,13 +16,14 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
-from gpu_cep.cli.outcome import USAGE_FAULT, fail
+from gpu_cep.cli.outcome import OTHER_FAULT, USAGE_FAULT, fail
 from gpu_cep.cli.timestamps import read_times, refuse_format
 from gpu_cep.cli.whole_files import PIPE, write_whole
 from gpu_cep.display.cells import check_json, json_lines
 from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
 from gpu_cep.engine.input.encodings import decode_table, holds_text
 from gpu_cep.engine.input.event_files import COMPRESSIONS, reading, split_suffix
+from gpu_cep.engine.input.file_systems import is_uri
 from gpu_cep.engine.input.formats import PARQUET, read_csv, read_files
 from gpu_cep.engine.input.json_lines import read_json
 from gpu_cep.engine.input.sources import Source, source_of
@@ -104,6 +106,14 @@ def check_target(name: str, suffixes: tuple[str, ...]) -> str:
     """Return the file's name if its suffix is one of `suffixes`, else end the command with an error."""
     if Path(name).suffix.lower() not in suffixes:
         fail(f"cannot tell the format of {name} from its suffix; expected one of {', '.join(suffixes)}", USAGE_FAULT)
+    return _in_folder(name)
+
+
+def _in_folder(name: str) -> str:
+    """Return the name of a file to be written, or end the command, before it begins to work, if there is no such folder."""
+    folder = Path(name).parent
+    if not is_uri(name) and not isdir(folder):
+        fail(f"cannot write {name}: there is no folder {folder}", OTHER_FAULT)
     return name
 
 
@@ -169,7 +179,8 @@ def table_target(name: str) -> TableTarget:
     if suffix not in WRITERS or (compression and suffix in PARQUET):
         known = f"{', '.join(WRITERS)}, all but Parquet also with {' or '.join(COMPRESSIONS)} behind it"
         fail(f"cannot tell the format of {name} from its suffix; expected one of {known}", USAGE_FAULT)
-    return TableTarget(name, WRITERS[suffix] if compression is None else partial(_write_compressed, WRITERS[suffix], compression))
+    write = WRITERS[suffix]
+    return TableTarget(_in_folder(name), write if compression is None else partial(_write_compressed, write, compression))
 
 
 def _refused(schema: pa.Schema, write: Writer) -> list[pa.Field]:

@@ -168,8 +168,12 @@ def named_files(tables: Sequence[str]) -> dict[str, str]:
 
 def _text_asked(command: str, pattern: str | None, values: dict[str, Any]) -> str:
     """Return the text of the query that a command is given; none with ``--rules``, where the first argument is the events."""
-    events = values.get("events") or []
-    if values.get("rules") is not None:
+    events, has_rules = values.get("events") or [], values.get("rules") is not None
+    if "" in events or (has_rules and pattern == ""):
+        fail("EVENTS is empty; expected a file, a folder of Parquet, a glob, a URI, or - for stdin", USAGE_FAULT)
+    if not has_rules and values.get("on_error", "raise") != "raise":
+        fail("--on-error is for --rules, which gives many patterns: leave it out", USAGE_FAULT)
+    if has_rules:
         if events and pattern is not None and not _names_events(pattern):
             fail(f"--rules stands for PATTERN: gpu-cep {command} EVENTS --rules RULES", USAGE_FAULT)
         values["events"] = events if pattern is None else [pattern, *events]
@@ -186,7 +190,10 @@ def query_text(pattern: str, argument: str = "PATTERN") -> str:
         return pattern
     if not pattern.strip():
         fail(f"{argument} is empty; {_EXPECTED}", USAGE_FAULT)
+    if pattern != PIPE and not os.path.isdir(pattern) and _names_events(pattern):
+        fail(f"{shorten_name(pattern)} names events, where {argument} is expected; {_EXPECTED}", USAGE_FAULT)
     try:
+        # without the mark that some editors write before the text
         return Path(pattern).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         fail(f"cannot read the {argument.lower()} {shorten_name(pattern)}: {_reason(error)}; {_EXPECTED}", USAGE_FAULT)

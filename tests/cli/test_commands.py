@@ -72,12 +72,38 @@ def test_matches_may_be_compressed_and_go_to_a_uri(tmp_path, events, capsys, suf
     ("target", "code", "told"),
     [
         ("found.parquet.gz", 2, "all but Parquet also with .gz or .zst behind it"),
+        ("none/found.csv", 4, "cannot write none/found.csv: there is no folder none"),
         ("odd://bucket/found.csv", 4, "cannot write odd://bucket/found.csv: neither Arrow nor fsspec has a file system for odd://"),
     ],
 )
 def test_targets_that_cannot_be_written(events, capsys, target, code, told):
     assert main(["match", QUERY, events, "-o", target]) == code
     assert told in capsys.readouterr().err
+
+
+def test_a_target_without_a_folder_is_refused_before_events_are_read(capsys):
+    for words in (["match", QUERY, "none.csv"], ["report", QUERY, "none.csv"]):
+        assert main([*words, "-o", f"none/found.{'csv' if words[0] == 'match' else 'html'}"]) == 4
+        assert "there is no folder none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["validate", "found.csv"], "found.csv names events, where PATTERN is expected"),
+        (["match", QUERY, ""], "EVENTS is empty; expected a file"),
+        (["match", "", "--rules", "rules.json"], "EVENTS is empty; expected a file"),
+        (["match", QUERY, "found.csv", "--on-error", "report"], "--on-error is for --rules"),
+    ],
+)
+def test_arguments_in_wrong_places_are_refused(capsys, words, told):
+    assert main(words) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_mark_before_the_text_of_a_pattern_is_left_out(tmp_path, capsys):
+    (tmp_path / "query.cep").write_text(QUERY, encoding="utf-8-sig")
+    assert main(["validate", str(tmp_path / "query.cep")]) == 0
 
 
 def test_a_file_system_that_is_not_local_is_written_in_one_go(monkeypatch):

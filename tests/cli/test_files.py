@@ -167,12 +167,13 @@ def test_a_missing_pattern_file_is_a_usage_error(tmp_path, events, capsys):
         ("none.cep", "cannot read the pattern none.cep: there is no such file; expected a file with the query's text, or the text itself"),
         ("PATTERN", "cannot read the pattern PATTERN: there is no such file; expected"),
         (".", "cannot read the pattern .: it is a folder; expected"),
-        ("{events}", "cannot read the pattern {events}: it is not UTF-8; expected"),
+        ("{events}", "{events} names events, where PATTERN is expected"),
+        ("{events}.cep", "cannot read the pattern {events}.cep: it is not UTF-8; expected"),
         ("x" * 5_000, ": File name too long; expected"),
     ],
 )
 def test_what_is_no_pattern_is_told_with_what_is_expected(events, capsys, given, told):
-    events.write_bytes(b"\xff")
+    Path(f"{events}.cep").write_bytes(b"\xff")
     assert main(["match", given.format(events=events), str(events)]) == 2
     assert told.format(events=events) in capsys.readouterr().err
 
