@@ -311,6 +311,8 @@ def arrow_schema(schema: Any) -> pa.Schema:
 
 def _way_to_schema(given: Any) -> str:
     """Return how to make an Arrow schema of what was given for one, in Python."""
+    if isinstance(given, str):
+        return "the pattern first, then the schema: stream(pattern, schema)"
     if isinstance(getattr(given, "schema", None), pa.Schema):
         return "its schema: events.schema"
     if hasattr(given, "__arrow_c_stream__"):
@@ -327,12 +329,15 @@ def fit_events(events: pa.Table, schema: pa.Schema, wanted: pa.Schema) -> pa.Tab
         raise EventError(f"events: there is more than one column {repeated[0]!r}; rename all but one")
     missing = [name for name in schema.names if name not in events.column_names]
     if missing:
-        near = nearest(missing[0], events.column_names)
-        raise EventError(f"events: there is no column {missing[0]!r}{f'; {near}' if near else ''}; the stream's schema has it")
+        told = "; ".join(f"there is no column {name!r}{_meant(name, events.column_names)}" for name in missing)
+        raise EventError(f"events: {told}; the stream's schema has {'it' if len(missing) == 1 else 'them'}")
     chosen = events.select(wanted.names)
-    for own, field in zip(chosen.schema, wanted, strict=True):
-        if own.type != field.type and not _same_text(own.type, field.type):
-            raise EventError(f"events: column {field.name!r} is {own.type}, and the stream's schema says {field.type}")
+    pairs = list(zip(chosen.schema, wanted, strict=True))
+    wrong = [(own, field) for own, field in pairs if own.type != field.type and not _same_text(own.type, field.type)]
+    if wrong:
+        told = "; ".join(f"column {own.name!r} is {own.type}, and the stream's schema says {field.type}" for own, field in wrong)
+        raise EventError(f"events: {told}; cast the events, or make the stream with their schema")
+    for field in wanted:
         missing_values = 0 if field.nullable else chosen.column(field.name).null_count
         if missing_values:
             raise EventError(f"events: column {field.name!r} holds {missing_values:,} NULL, which the stream's schema rules out")
@@ -342,6 +347,12 @@ def fit_events(events: pa.Table, schema: pa.Schema, wanted: pa.Schema) -> pa.Tab
 def cast_events(events: pa.Table, wanted: pa.Schema) -> pa.Table:
     """Return events with their columns in the types of a schema; a cast that changes nothing would take as long as others."""
     return events if events.schema.equals(wanted, check_metadata=True) else events.cast(wanted)
+
+
+def _meant(name: str, names: list[str]) -> str:
+    """Return the column that is most like `name`, as a part of an error."""
+    near = nearest(name, names)
+    return f" ({near})" if near else ""
 
 
 def _same_text(given: pa.DataType, wanted: pa.DataType) -> bool:

@@ -42,6 +42,8 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     plain = _at_midnight(field, time.as_py() if isinstance(time, pa.Scalar) else time)
     told = f"{argument}: {time!r} is no value of the column {field.name!r} of type {field.type}"
     _refuse_other_clock(field, plain, told)
+    if isinstance(plain, Real) and plain != plain:
+        raise EventError(told)
     try:
         value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
         whole = _holds_all(value, plain)

@@ -226,7 +226,9 @@ def check_late_rows(live: LiveQuery, settings: Settings) -> None:
 def _idle(plan: Plan, given: str, time_unit: str | None) -> Idle:
     """Return what `idle` says in seconds, and how many ticks a second has."""
     length = length_of(given)
-    if length is None or length.unit is None or not length.amount:
+    if length is not None and not length.amount:
+        raise PatternError([Diagnostic(f"idle={given!r} must be more than nothing", hint="write text such as '30 seconds'")])
+    if length is None or length.unit is None:
         message = f"idle={given!r} is no length of time that a clock tells"
         raise PatternError([Diagnostic(message, hint="write it with a unit, such as idle='30 seconds'")])
     # the ticks of the timestamps must have a length, too

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from io import IOBase
 from numbers import Number
+from os import PathLike
 from typing import Any, NoReturn
 
 import numpy as np
@@ -208,7 +210,7 @@ def _read_with(rest: pa.BufferReader) -> tuple[pa.Table, npt.NDArray[Any]]:
 
 def _read(saved: bytes) -> tuple[dict[str, Any], pa.Table, pa.BufferReader]:
     """Return the header of a saved state, its events, and the bytes behind them."""
-    about, table, rest = read_saved(saved, _MARK, FORMAT, "save()")
+    about, table, rest = read_saved(saved, _MARK, FORMAT, "save() of stream()")
     refuse_unknown("whose clock has", about["clock"], [each.name for each in fields(Clock)], about)
     return about, table, rest
 
@@ -233,7 +235,8 @@ def read_saved(saved: bytes, mark: bytes, known: int, by: str) -> tuple[dict[str
     try:
         rest = pa.BufferReader(saved)
     except TypeError as fault:
-        raise EventError(f"state: load() takes the bytes that save() gave, not {type(saved).__name__}") from fault
+        remedy = "; of a file give Path(name).read_bytes()" if isinstance(saved, (str, PathLike, IOBase)) else ""
+        raise EventError(f"state: load() takes the bytes that save() gave, not {type(saved).__name__}{remedy}") from fault
     table = _read_table(rest)
     told = (table.schema.metadata or {}).get(mark)
     if told is None:

@@ -120,6 +120,7 @@ HALF = datetime(2020, 1, 1, 0, 0, 0, 500_000)
         *((pa.timestamp("us", "Europe/Berlin"), time) for time in (HALF, HALF.date(), "2020-01-01 00:00:00")),
         *((pa.timestamp("us"), time) for time in (HALF.replace(tzinfo=UTC), "2020-01-01 00:00:00Z")),
         *((kind, time) for kind in (pa.date32(), pa.date64()) for time in (HALF, 1.5)),
+        (pa.float64(), float("nan")),
         (pa.timestamp("s"), pa.scalar(HALF, pa.timestamp("us"))),
         (pa.timestamp("s"), str(HALF)),
         (pa.timestamp("us"), pa.scalar(1_001, pa.timestamp("ns"))),

@@ -19,7 +19,10 @@ def test_only_saved_streams_are_loaded(load):
     with pa.ipc.new_stream(other, EVENTS) as writer:
         writer.write_table(TRADES)
     stream = other.getvalue().to_pybytes()
-    for wrong, message in [(b"nothing", "no state that save"), (stream, "not one that save"), ("text", "takes the bytes")]:
+    path = r"takes the bytes that save\(\) gave, not str; of a file give Path\(name\)\.read_bytes\(\)"
+    own = cep.stream_all({"pairs": PAIRS}, EVENTS) if load == cep.stream.load else cep.stream(PAIRS, EVENTS)
+    other_kind = (own.save(), rf"not one that save\(\) of {'stream' if load == cep.stream.load else 'stream_all'}\(\) made")
+    for wrong, message in [(b"nothing", "no state that save"), (stream, "not one that save"), ("text", path), other_kind]:
         with pytest.raises(cep.EventError, match=message):
             load(wrong)
 

@@ -207,6 +207,7 @@ def test_the_engine_runs_as_seldom_as_is_asked_for():
         (None, "not NoneType; give pyarrow.schema"),
         ({"ts": pa.int64()}, "not dict; give pyarrow"),
         (TRADES, "not Table; give its schema"),
+        (PAIRS, "not str; give the pattern first, then the schema"),
         (TRADES.to_pandas(), r"not DataFrame; give the schema of its table: pyarrow.table\(events\).schema"),
         (pa.field("ts", pa.int64()), r"not Field; give pyarrow.schema\(schema\)"),
     ],
@@ -238,10 +239,12 @@ def test_results_have_the_schema_of_a_batch():
 def test_columns_are_those_of_the_schema():
     live = cep.stream(PAIRS, EVENTS)
     assert live.push(TRADES.append_column("more", pa.array(range(6)))).num_rows == 2
-    with pytest.raises(cep.EventError, match="there is no column 'type'"):
-        live.push(TRADES.rename_columns(["ts", "typ", "k"]))
-    with pytest.raises(cep.EventError, match="column 'k' is double, and the stream's schema says int64"):
-        live.push(TRADES.set_column(2, "k", pa.array([1.5] * 6)))
+    told = r"there is no column 'ts' \(did you mean 't'\?\); there is no column 'type' .*; the stream's schema has them"
+    with pytest.raises(cep.EventError, match=told):
+        live.push(TRADES.rename_columns(["t", "typ", "k"]))
+    told = "column 'ts' is int32, .*; column 'k' is double, and the stream's schema says int64; cast the events"
+    with pytest.raises(cep.EventError, match=told):
+        live.push(TRADES.set_column(0, "ts", TRADES["ts"].cast(pa.int32())).set_column(2, "k", pa.array([1.5] * 6)))
     encoded = TRADES.set_column(1, "type", TRADES.column("type").dictionary_encode())
     assert cep.stream(PAIRS, EVENTS).push(encoded).num_rows == 2
 
@@ -282,7 +285,7 @@ def test_what_streams_cannot_answer_is_refused_by_name(pattern, options, message
         ({"lateness": "soon"}, "lateness='soon' is no length of time"),
         ({"every": "3 seconds"}, "needs the length of its ticks"),
         ({"idle": 5}, "idle=5 is no length of time that a clock tells\n.*hint: write it with a unit"),
-        ({"idle": "0 seconds"}, "idle='0 seconds' is no length of time that a clock tells"),
+        ({"idle": "0 seconds"}, "idle='0 seconds' must be more than nothing"),
         ({"idle": "3 seconds"}, "needs the length of its ticks"),
     ],
 )
