@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_spark.assembly import assemble, stream_columns
+from gpu_cep_spark.assembly import ENDS, assemble, stream_columns, take_to_number
 from gpu_cep_spark.files.reading import Reading
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.codes import Codes, coded_columns
@@ -41,16 +41,18 @@ def match_slices(job: Job, given: DataFrame, sliced: SlicedQuery, codes: Codes, 
     """
     plan, found, answer = sliced.plan, schema_in_slices(sliced.plan, sliced.schema), answer_schema(job.query.plan, job.query.events)
     if _is_numbered(plan):
-        numbering = _numbering(plan, batch_schema(spark_schema(found), job.zone), job.df.sparkSession)
-        packed = job.match(given, plan, sliced.sent, codes, found, sliced=files is None, files=files, numbering=numbering)
-        return _number_matches(packed, numbering, answer)
+        rows_of_matches = pa.schema(list(found)[: len(found) - ENDS * bool(plan.ends)])
+        numbering = _numbering(plan, batch_schema(spark_schema(rows_of_matches), job.zone), job.df.sparkSession)
+        own = None if plan.ends else numbering
+        rows = job.match(given, plan, sliced.sent, codes, found, sliced=files is None, files=files, packs=sliced.packs, numbering=own)
+        return _number_matches(take_to_number(rows, plan, numbering) if plan.ends else rows, numbering, answer)
     rows = job.match(given, plan, sliced.sent, codes, found, sliced=files is None, files=files, packs=sliced.packs)
     return assemble(rows, plan, job.query.settings.output, answer.names, packed=sliced.packs)
 
 
 def _is_numbered(plan: Plan) -> bool:
     """Return whether many tasks number the matches of slices; of streams with keys one task numbers those of each (:func:`assemble`)."""
-    return plan.settings.output == "events" and not plan.ends and not stream_columns(plan)
+    return plan.settings.output == "events" and not stream_columns(plan)
 
 
 def _numbering(plan: Plan, rows: pa.Schema, session: SparkSession) -> Numbering:

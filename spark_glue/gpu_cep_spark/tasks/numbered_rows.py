@@ -1,7 +1,7 @@
 """Number the matches of one stream that is cut into slices: rows are packed, and sent to tasks that know how many matches are before.
 
-Each task that matches slices tells all tasks that number matches how many its slices have. These notes are few, so that no
-task gets the rows of all matches, and no slice is matched twice.
+Each task that has matches tells all tasks that number them which these are, in runs of successive numbers. Such notes are
+short, so that no task gets the rows of all matches, and no slice is matched twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Numbering:
     Parameters
     ----------
     rows
-        The schema of the rows that slices give, whose matches are numbered from 0 in each slice.
+        The schema of the rows that slices give, whose matches have ascending numbers in each slice.
     slices, matches
         The columns of these that hold the number of the slice, and of the match in it.
     tasks
@@ -44,51 +44,74 @@ class Numbering:
     tasks: int
 
 
-class _Counts(NamedTuple):
-    """The numbers of slices, in order, and how many matches each has, or all before it."""
+class _Runs(NamedTuple):
+    """Matches of slices with successive numbers: the slice, the first number, and the one behind the last."""
 
     slices: Indices
-    matches: Indices
+    begins: Indices
+    ends: Indices
+
+
+class _Through(NamedTuple):
+    """What numbers matches through: the slices in order, how far the numbers of two are apart here, and runs that do not touch.
+
+    Of each run these are its first number here, and how many matches are in the runs before it.
+    """
+
+    slices: Indices
+    apart: int
+    begins: Indices
+    before: Indices
 
 
 def pack_rows(how: Numbering, found: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Give the rows of matches packed, those of a slice for one task, and behind them a note for each task.
+    """Give the rows of matches packed, those of a slice for one task, and behind them a note for each task: which matches there are.
 
-    The rows of a slice are in the order of its matches, and no other call has rows of it.
+    The numbers of a slice's matches may have gaps; other calls may have rows of the same slices, also of the same matches.
     """
-    counted = []
+    seen = []
     for table in found:
         rows = as_promised(table, how.rows)
-        slices = _values(rows, how.slices)
-        counted.append(_count(slices, _values(rows, how.matches)))
+        slices, matches = _values(rows, how.slices), _values(rows, how.matches)
+        seen.append(_runs(slices, matches))
         for task, own in _by_task(rows, slices % how.tasks):
             yield from (_sent(task, part, is_rows=True) for part in in_batches(own, TOGETHER))
-    if counted:
-        note = pa.table(_most(counted)._asdict())
+    if seen:
+        note = pa.table(_united(_joined(seen))._asdict())
         yield from (_sent(task, note, is_rows=False) for task in range(how.tasks))
 
 
 def _by_task(rows: pa.RecordBatch, tasks: Indices) -> Iterator[tuple[int, pa.Table]]:
-    """Give the rows of each task, which keep their order."""
+    """Give the rows of each task that has some; they keep their order."""
     order = np.argsort(tasks, kind="stable")
     sorted_rows = pa.Table.from_batches([rows.take(pa.array(order))])
     firsts = np.flatnonzero(np.diff(tasks[order], prepend=-1))
-    for begin, end in zip(firsts.tolist(), [*firsts[1:].tolist(), len(order)], strict=True):
+    for begin, end in zip(firsts.tolist(), np.append(firsts[1:], len(order)).tolist(), strict=False):
         yield int(tasks[order[begin]]), sorted_rows.slice(begin, end - begin)
 
 
-def _count(slices: Indices, matches: Indices) -> _Counts:
-    """Return for each slice the number behind its last match."""
-    lasts = np.flatnonzero(np.diff(slices, append=slices[-1:] - 1))
-    return _Counts(slices[lasts], matches[lasts] + 1)
+def _runs(slices: Indices, matches: Indices) -> _Runs:
+    """Return the matches of rows in runs, which may touch."""
+    steps = np.diff(matches)
+    begins = np.concatenate([[True], (np.diff(slices) != 0) | (steps < 0) | (steps > 1)])[: len(slices)]
+    firsts = np.flatnonzero(begins)
+    return _Runs(slices[firsts], matches[firsts], matches[np.append(firsts[1:], len(slices))[: len(firsts)] - 1] + 1)
 
 
-def _most(counted: list[_Counts]) -> _Counts:
-    """Return the largest count of each slice."""
-    slices, matches = (np.concatenate(each) for each in zip(*counted, strict=True))
-    order = np.lexsort((matches, slices))
-    lasts = order[np.diff(slices[order], append=slices[order[-1:]] + 1) != 0]
-    return _Counts(slices[lasts], matches[lasts])
+def _joined(runs: Iterable[_Runs]) -> _Runs:
+    return _Runs(*map(np.concatenate, zip(*runs, strict=True)))
+
+
+def _united(runs: _Runs) -> _Runs:
+    """Return the same matches in runs that do not touch, in order."""
+    order = np.lexsort((runs.begins, runs.slices))
+    slices, begins, ends = (each[order] for each in runs)
+    _, places = np.unique(slices, return_inverse=True)
+    shifts = places * (int(ends.max(initial=0)) + 1)
+    reached = np.maximum.accumulate(ends + shifts)
+    firsts = np.flatnonzero(np.concatenate([[True], (begins + shifts)[1:] > reached[:-1]])[: len(slices)])
+    lasts = np.append(firsts[1:], len(slices))[: len(firsts)] - 1
+    return _Runs(slices[firsts], begins[firsts], reached[lasts] - shifts[firsts])
 
 
 def _sent(task: int, what: pa.Table, *, is_rows: bool) -> pa.Table:
@@ -100,29 +123,30 @@ def number_rows(how: Numbering, shown: tuple[int, ...], batches: Iterable[pa.Rec
 
     The notes of all tasks come before the rows.
     """
-    notes: list[pa.Table] = []
-    before: _Counts | None = None
+    notes: list[_Runs] = []
+    through: _Through | None = None
     for batch in batches:
         for is_rows, packed in zip(batch.column(IS_ROWS).to_pylist(), batch.column(PACKED), strict=True):
             table = pa.ipc.open_stream(packed.as_buffer()).read_all()
             if is_rows:
-                before = before or _count_before(notes)
-                yield _number(how, table, before).select(shown)
+                through = through or _through(_united(_joined(notes)))
+                yield _numbered(how, table, through).select(shown)
             else:
-                notes.append(table)
+                notes.append(_Runs(*(column.to_numpy() for column in table.columns)))
 
 
-def _count_before(notes: list[pa.Table]) -> _Counts:
-    """Return for each slice how many matches all slices before it have."""
-    slices, matches = (column.to_numpy() for column in pa.concat_tables(notes).columns)
-    order = np.argsort(slices)
-    through = np.cumsum(matches[order])
-    return _Counts(slices[order], through - matches[order])
+def _through(runs: _Runs) -> _Through:
+    """Return what numbers the matches of runs that do not touch."""
+    slices, places = np.unique(runs.slices, return_inverse=True)
+    apart, sizes = int(runs.ends.max(initial=0)) + 1, runs.ends - runs.begins
+    return _Through(slices, apart, places * apart + runs.begins, np.cumsum(sizes) - sizes)
 
 
-def _number(how: Numbering, table: pa.Table, before: _Counts) -> pa.RecordBatch:
+def _numbered(how: Numbering, table: pa.Table, through: _Through) -> pa.RecordBatch:
     rows = as_promised(table, how.rows)
-    numbers = before.matches[np.searchsorted(before.slices, _values(rows, how.slices))] + _values(rows, how.matches)
+    here = np.searchsorted(through.slices, _values(rows, how.slices)) * through.apart + _values(rows, how.matches)
+    of_rows = np.searchsorted(through.begins, here, side="right") - 1
+    numbers = through.before[of_rows] + here - through.begins[of_rows]
     return rows.set_column(how.matches, how.rows.field(how.matches), pa.array(numbers))
 
 
