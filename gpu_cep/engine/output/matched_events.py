@@ -91,6 +91,12 @@ class MatchedEvents(BoundEvents):
             self._hold(column, (end,))
         return self._as_column(column, masked_array(self._values[column, end], self.absent(v)))
 
+    def event_values(self, v: int, column: int) -> pa.Array:
+        if column not in self.held or not self._has_list(v):
+            return super().event_values(v, column)
+        ((bits, _),) = self.matches.bound_rows(np.array([v], np.int64), self.held[column], self.threads)
+        return self._as_column(column, masked_array(bits))
+
     def value_of_match(self, column: int, *, last: bool) -> pa.Array:
         """Return a column's value at the first or last event of each match."""
         if column in self.held:

@@ -112,13 +112,18 @@ class BoundEvents(ABC):
         They are a struct, or a list of structs if v is quantified.
         """
         if self.columns.query.variables[v].quantified:
-            return self.lists(v, self.structs(pa.array(self.binding(v)[0]), names))
+            bound = [self.event_values(v, self.columns.query.schema.index(name)) for name in names]
+            return self.lists(v, self._join(bound, names, len(self.binding(v)[0]), None))
         values = [self.value(v, self.columns.query.schema.index(name)) for name in names]
         return self._join(values, names, len(self), self.absent(v))
 
     def attribute(self, v: int, column: int) -> pa.Array:
         """Return a column's values at all events bound to v, as one list for each match."""
-        return self.lists(v, self.take(column, self.binding(v)[0]))
+        return self.lists(v, self.event_values(v, column))
+
+    def event_values(self, v: int, column: int) -> pa.Array:
+        """Return a column's values at all events bound to v, match after match."""
+        return self.take(column, self.binding(v)[0])
 
     def leaf(self, leaf: Leaf) -> pa.Array:
         """Return the value of a field or an aggregate in each match."""

@@ -42,9 +42,9 @@ _QUERIES = {
     "one of two": "PATTERN OR(SEQ(A a, B b), SEQ(C c, D d)) WHERE skip_till_next_match { [k] AND b.x > a.x AND d.x < c.x } "
     "WITHIN 40 events RETURN a.x AS a, b.ts AS b, c.x AS c, d.ts AS d",
     "neighbours": "PATTERN SEQ(a, b+, c+) WHERE partition_contiguity { [k] AND b[i].x >= a.x AND c[1].x < a.x AND c[i].x < a.x } "
-    "RETURN a.ts AS since, last(b.x) AS high, b[1].x AS first, last(c.ts) AS until, count(c) AS many",
+    "RETURN a.ts AS since, last(b.x) AS high, b[1].x AS first, last(c.ts) AS until, b.x AS steps, c AS others",
     "absent": "PATTERN SEQ(A a, B b*, C c?) WHERE skip_till_next_match { [k] AND b[i].x >= a.x } WITHIN 20 events "
-    "RETURN a.x AS x, last(b.x) AS high, count(b) AS many, c.ts AS until",
+    "RETURN a.x AS x, last(b.x) AS high, b.x AS lows, b.ts AS times, c.ts AS until",
 }
 
 
