@@ -24,6 +24,8 @@ _REMEDIES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((Sequence,), "give each of them a name"),
     ((object,), "match_all(events, patterns) takes the events first, and stream_all(patterns, schema) the patterns"),
 )
+# How many patterns of which the same is said are named.
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,19 +120,39 @@ def naming(name: str) -> Iterator[None]:
 def named(name: str, fault: CepError) -> CepError:
     """Return an error of the same kind whose message names the pattern."""
     if isinstance(fault, DiagnosedError):
-        told = [replace(each, message=f"pattern {name!r}: {each.message}") for each in fault.diagnostics]
+        told = [replace(each, message=f"{_subject([name])}{each.message}") for each in fault.diagnostics]
         return type(fault)(told, fault.text)
-    return type(fault)(f"pattern {name!r}: {fault}")
+    return type(fault)(f"{_subject([name])}{fault}")
 
 
 def united(faults: Mapping[str, CepError]) -> CepError:
-    """Return one error for those of several patterns, of their kind if they have one; errors name their patterns already."""
+    """Return one error for those of several patterns, of their kind if they have one; errors name their patterns already.
+
+    What is said alike of several patterns, such as of a keyword of the call, is said once.
+    """
     found = list(faults.values())
     kinds = {type(each) for each in found}
     if len(found) == 1:
         return found[0]
-    if not all(isinstance(each, DiagnosedError) for each in found):
+    diagnosed = {name: fault for name, fault in faults.items() if isinstance(fault, DiagnosedError)}
+    if len(diagnosed) < len(found):
         kind = kinds.pop() if len(kinds) == 1 else CepError
         return kind("\n".join(map(str, found)))
-    told = [Diagnostic(each.render(fault.text)) for fault in found if isinstance(fault, DiagnosedError) for each in fault.diagnostics]
+    names_of: dict[str, list[str]] = {}
+    for name, fault in diagnosed.items():
+        for each in fault.diagnostics:
+            text = each.render(fault.text)
+            alike = text.removeprefix(_subject([name]))
+            # what has a place in a query begins with the place
+            names_of.setdefault(alike, []).extend([name] if alike != text else [])
+    told = [Diagnostic(f"{_subject(names)}{text}" if names else text) for text, names in names_of.items()]
     return PatternError(told) if len(kinds) > 1 else type(found[0])(told)  # type: ignore[arg-type]
+
+
+def _subject(names: Sequence[str]) -> str:
+    """Return how a message begins that is about these patterns."""
+    if len(names) == 1:
+        return f"pattern {names[0]!r}: "
+    others = len(names) - _MOST_NAMED
+    listed = ", ".join(map(repr, names[:_MOST_NAMED]))
+    return f"patterns {listed}{f' and {others:,} more' if others > 0 else ''}: "

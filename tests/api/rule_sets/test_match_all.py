@@ -237,6 +237,15 @@ def test_results_with_other_columns_are_no_one_table():
         cep.match_all(STEPS, {"a": 'PATTERN SEQ(View v) RETURN v.ts AS "pattern"'})
 
 
+def test_what_is_wrong_with_all_is_told_once():
+    rules = {f"r{number}": "PATTERN SEQ(A a, B b)" for number in range(5)} | {"own": "PATTERN SEQ(A a, B b) WHERE a.nope > 1"}
+    with pytest.raises(cep.PatternError) as fault:
+        cep.match_all(STEPS, rules, strategy="any")
+    told = str(fault.value)
+    assert told.startswith("patterns 'r0', 'r1', 'r2' and 3 more: unknown strategy 'any'\n  hint: there are strict_contiguity, ")
+    assert (told.count("unknown strategy"), "line 1, column 29: pattern 'own': unknown attribute 'nope'" in told) == (1, True)
+
+
 def test_all_faults_are_told_at_once_by_name():
     with pytest.raises(cep.PatternError) as caught:
         cep.match_all(STEPS, {"fine": RULES["bought"], "x": "PATTERN SEQ(v) WHERE v.pric > 1", "y": "PATTERN SEQ(v) WHERE v.k > 1"})
