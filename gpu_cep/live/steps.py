@@ -45,6 +45,8 @@ from gpu_cep.plan.interval_plan import IntervalPlan
 _LARGE = 1 << 15
 # So many values in dictionaries for each event of such a push take longer to join than that saves.
 _MOST_VALUES = 0.1
+# Of so many of its events the share is taken that variables can bind; where it is less, leaving the others out first pays.
+_SAMPLED, _FEWEST_BOUND = 1 << 10, 0.2
 # Dictionaries of a push keep what they have besides its own values if they have at most so many for each event.
 _MOST_OTHERS = 16.0
 
@@ -55,8 +57,8 @@ def push_events(
     """Return the state with further events, of the schema of the query, and the rows of those that were late.
 
     The watermark moves behind the latest event. An event is late if its time is not after the watermark before.
-    Events that no variable can bind are left out, if they do not matter. If the engine `runs` next, and these events are most
-    of those that it reads, they are left out afterwards: they are labelled once then, but for the few that are kept.
+    Events that no variable can bind are left out, if they do not matter. If the engine `runs` next, a large push may stay whole
+    until then: its events are labelled once, but for the few that are kept.
 
     Raises
     ------
@@ -76,13 +78,23 @@ def push_events(
         refuse_late(live, clock, clock.pushed + late)
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
     moved = moved_clock(live, clock, times, pushed=events.num_rows, late=len(late))
-    large = live.rows is None and len(times) > max(_LARGE, len(state.times))
-    if runs and large and most_values(host, state.events) <= _MOST_VALUES * len(times) and is_due(live, moved):
+    if runs and is_due(live, moved) and _stays_whole(live, state, host):
         return replace(add_events(replace(state, clock=moved), host, times, clock.pushed + rows), whole=True), late
     chosen, tags = bindable_events(live, host)
     if len(chosen) < len(rows):
         host, times, rows = take_events(host, chosen), times[chosen], rows[chosen]
     return add_events(replace(state, clock=moved), host if live.rows is None else marked(host), times, clock.pushed + rows, tags), late
+
+
+def _stays_whole(live: LiveQuery, state: StreamState, pushed: pa.Table) -> bool:
+    """Return whether a push is large, and most of what the next run reads, and variables can bind many of its events."""
+    if live.rows is not None or pushed.num_rows <= max(_LARGE, len(state.times)):
+        return False
+    if most_values(pushed, state.events) > _MOST_VALUES * pushed.num_rows:
+        return False
+    spread = np.arange(0, pushed.num_rows, max(1, pushed.num_rows // _SAMPLED))
+    bound, _ = bindable_events(live, take_events(pushed, spread))
+    return len(bound) >= _FEWEST_BOUND * len(spread)
 
 
 def with_tags(live: LiveQuery, state: StreamState) -> StreamState:

@@ -69,7 +69,7 @@ def check_output(case: Case, data: st.DataObject, output: str) -> None:
     live = live_of(case, data, output=output)
     events, cuts = arrival(case, data)
     fewest, large = data.draw(st.sampled_from((0, 0, 9)), "fewest"), data.draw(st.sampled_from((0, steps._LARGE)), "large")
-    with patch.object(decisive, "_FEWEST", fewest), patch.object(steps, "_LARGE", large):
+    with patch.object(decisive, "_FEWEST", fewest), patch.multiple(steps, _LARGE=large, _FEWEST_BOUND=0):
         tables, late = pushed(live, events, cuts, saved=data.draw(st.booleans(), "saved"))
     batch = cep.match(events.filter(pa.array(~late)), case.text, output=output, **case.options)
     assert {table.schema for table in tables} == {batch.schema}

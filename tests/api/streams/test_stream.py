@@ -98,7 +98,7 @@ def check_stream(case: Case, data: st.DataObject) -> None:
     # and any push that brings more events than are kept may be a large one
     large = data.draw(st.sampled_from((0, steps._LARGE)), "large")
     apart = patch.multiple(moving_streams, _FEWEST=0, _MOST=most)
-    with apart, patch.object(decisive, "_FEWEST", 0), patch.object(steps, "_LARGE", large):
+    with apart, patch.object(decisive, "_FEWEST", 0), patch.multiple(steps, _LARGE=large, _FEWEST_BOUND=0):
         tables, late = pushed(live, events, cuts, saved=data.draw(st.booleans(), "saved"))
     on_time = np.flatnonzero(~late)
     batch = cep.match(events.take(on_time), case.text, output="indices", **case.options)
@@ -339,6 +339,11 @@ def test_of_a_large_push_what_no_variable_binds_is_left_out_and_windows_give_up_
     assert live.push(pa.table({"ts": range(20), "type": list("AXBXX") * 4, "k": [1] * 20}, EVENTS)).num_rows == 4
     assert live.kept_events == 8
     assert live._state.tags is not None
+    with patch.object(steps, "keep_rows", side_effect=AssertionError("labelled twice")):
+        # few events of this push can be bound
+        cep.stream("PATTERN SEQ(A a, B b) WHERE [k] WITHIN 50", EVENTS).push(
+            pa.table({"ts": range(20), "type": list("AXXXXXXXXB" * 2), "k": [1] * 20}, EVENTS).take([*range(1, 9), *range(10, 19)])
+        )
     # a small push looks for the runs that are open
     assert live.push(pa.table({"ts": [21], "type": ["A"], "k": [1]}, EVENTS)).num_rows == 0
     assert live.kept_events == 1
