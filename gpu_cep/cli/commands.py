@@ -16,7 +16,7 @@ import pyarrow.parquet
 import typer
 
 from gpu_cep import __version__, api
-from gpu_cep.cli.files import TableTarget, check_target, events_from, table_target, whole
+from gpu_cep.cli.files import TableTarget, check_target, events_from, in_folder, table_target, whole
 from gpu_cep.cli.funnel import progress, refuse_limit_of_file
 from gpu_cep.cli.options import (
     ABOUT_OUTPUT,
@@ -154,7 +154,7 @@ app.command()(sql)
 def explain(
     text: str,
     asked: Mapping[str, Any],
-    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS...", help="Events whose columns the pattern is bound to.")] = None,
+    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS", help="Events whose columns the pattern is bound to.")] = None,
     timestamp_format: TimestampFormat = None,
     run: Annotated[bool, typer.Option("--run", help="Run it, and say what was expected and what came.")] = False,
     out: Annotated[
@@ -186,7 +186,7 @@ def explain(
 def validate(
     text: str,
     asked: Mapping[str, Any],
-    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS...", help="Events to whose columns the pattern is bound.")] = None,
+    events: Annotated[list[str] | None, typer.Argument(metavar="EVENTS", help="Events to whose columns the pattern is bound.")] = None,
     rules: RulesFrom = None,
     timestamp_format: TimestampFormat = None,
     as_json: AsJson = False,
@@ -289,6 +289,8 @@ def gen(
     made = SAMPLES[sample]
     with report_faults():
         target = table_target(out)
+        if pattern is not None:
+            in_folder(pattern)
         chunks = made.chunks(events, keys or made.keys, seed)
         target.write(pa.concat_tables(show_count(chunks, sample, -(-events // CHUNK)), promote_options="default").unify_dictionaries())
         if pattern is not None:

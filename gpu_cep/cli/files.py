@@ -106,10 +106,10 @@ def check_target(name: str, suffixes: tuple[str, ...]) -> str:
     """Return the file's name if its suffix is one of `suffixes`, else end the command with an error."""
     if Path(name).suffix.lower() not in suffixes:
         fail(f"cannot tell the format of {name} from its suffix; expected one of {', '.join(suffixes)}", USAGE_FAULT)
-    return _in_folder(name)
+    return in_folder(name)
 
 
-def _in_folder(name: str) -> str:
+def in_folder(name: str) -> str:
     """Return the name of a file to be written, or end the command, before it begins to work, if there is no such folder."""
     folder = Path(name).parent
     if not is_uri(name) and not isdir(folder):
@@ -180,7 +180,7 @@ def table_target(name: str) -> TableTarget:
         known = f"{', '.join(WRITERS)}, all but Parquet also with {' or '.join(COMPRESSIONS)} behind it"
         fail(f"cannot tell the format of {name} from its suffix; expected one of {known}", USAGE_FAULT)
     write = WRITERS[suffix]
-    return TableTarget(_in_folder(name), write if compression is None else partial(_write_compressed, write, compression))
+    return TableTarget(in_folder(name), write if compression is None else partial(_write_compressed, write, compression))
 
 
 def _refused(schema: pa.Schema, write: Writer) -> list[pa.Field]:

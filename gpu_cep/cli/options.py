@@ -35,8 +35,8 @@ EVENTS = "Events: files (.parquet, .csv, .jsonl, .arrow, …, also .gz and .zst)
 PATTERN = "A file with the query's text, or the text itself"
 PatternArgument = Annotated[str, typer.Argument(metavar="PATTERN", help=f"{PATTERN}.")]
 PatternOrEvents = Annotated[str | None, typer.Argument(metavar="PATTERN", help=f"{PATTERN}; left out with --rules.")]
-EventsArgument = Annotated[list[str], typer.Argument(metavar="EVENTS...", help=EVENTS)]
-OptionalEvents = Annotated[list[str] | None, typer.Argument(metavar="EVENTS...", help=EVENTS)]
+EventsArgument = Annotated[list[str], typer.Argument(metavar="EVENTS", help=EVENTS)]
+OptionalEvents = Annotated[list[str] | None, typer.Argument(metavar="EVENTS", help=EVENTS)]
 TimestampFormat = Annotated[
     str | None,
     typer.Option(

@@ -81,10 +81,14 @@ def test_targets_that_cannot_be_written(events, capsys, target, code, told):
     assert told in capsys.readouterr().err
 
 
-def test_a_target_without_a_folder_is_refused_before_events_are_read(capsys):
+def test_a_target_without_a_folder_is_refused_before_events_are_read(tmp_path, capsys):
     for words in (["match", QUERY, "none.csv"], ["report", QUERY, "none.csv"]):
         assert main([*words, "-o", f"none/found.{'csv' if words[0] == 'match' else 'html'}"]) == 4
         assert "there is no folder none" in capsys.readouterr().err
+    target = str(tmp_path / "events.csv")
+    assert main(["gen", "hospital", "-o", target, "--pattern", "none/own.cep"]) == 4
+    assert "there is no folder none" in capsys.readouterr().err
+    assert not os.path.exists(target)
 
 
 @pytest.mark.parametrize(
