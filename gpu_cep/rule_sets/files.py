@@ -84,7 +84,7 @@ def _rules_of_folder(folder: Path) -> dict[str, Rule]:
     files = [file for file in beside if file.suffix.lower() == _QUERY]
     if not files:
         told = f"{folder}: there is no {_QUERY} file in this folder; each holds the text of a query"
-        others = [each for each in beside if each.is_dir() or each.suffix.lower() in _READERS]
+        others = [each for each in beside if each.name[0] != "." and (each.is_dir() or each.suffix.lower() in _READERS)]
         raise PatternError([Diagnostic(told, hint=f"a file or folder in it is read by its own path: {others[0]}" if others else None)])
     _refuse_twins(_twins(file.stem for file in files), folder)
     return {file.stem: Rule(_text(file)) for file in files}
@@ -104,7 +104,7 @@ def _text(file: Path) -> str:
 def _read_json(file: Path) -> Any:
     text = _text(file)
     try:
-        return json.loads(text or "null", object_pairs_hook=lambda pairs: _without_twins(pairs, file))
+        return json.loads(text.strip() or "null", object_pairs_hook=lambda pairs: _without_twins(pairs, file))
     except json.JSONDecodeError as fault:
         raise PatternError(f"cannot read the rules {file}: {fault}") from None
     except RecursionError:
@@ -215,8 +215,8 @@ def _refuse_one_rule(held: Mapping[Any, Any], file: str) -> None:
 
 def _named_rule(held: Any, name: str, where: str, common: Mapping[str, Any]) -> Rule:
     """Return a rule that a mapping gives a name, which its own name must not contradict."""
-    own = held.get("name", name) if isinstance(held, dict) else name
-    if own != name:
+    own = held.get("name") if isinstance(held, dict) else None
+    if own not in (None, name):
         raise PatternError(f"{where}: its 'name' is {own!r}; leave one of the two names out")
     return _rule(held, where, common)
 
