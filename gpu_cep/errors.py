@@ -26,6 +26,7 @@ _LONGEST_MESSAGE = 2_000
 _MOST_FAULTS = 20
 _MOST_CHOICES = 16  # choices that a hint lists; of more it shows the nearest
 _NEAREST_CHOICES = 5
+_MOST_RANKED = 1_000  # choices that are ranked, however little alike they are
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")
 
 
@@ -92,7 +93,8 @@ def list_choices(name: str, choices: Iterable[str]) -> str:
     known = list(dict.fromkeys(choices))
     if len(known) <= _MOST_CHOICES:
         return ", ".join(known) or "none"
-    shown = _most_similar(name, known, _NEAREST_CHOICES, 0.0) or known[:_NEAREST_CHOICES]
+    least = 0.0 if len(known) <= _MOST_RANKED else 0.6
+    shown = _most_similar(name, known, _NEAREST_CHOICES, least) or known[:_NEAREST_CHOICES]
     return f"{', '.join(shown)} and {len(known) - len(shown):,} more"
 
 

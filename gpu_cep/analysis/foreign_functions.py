@@ -36,7 +36,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("weekday", "dow", "day_of_week"), "write dayofweek({0}): 1 for Sunday to 7 for Saturday"),
     **dict.fromkeys(("any", "some", "all", "every", "exists", "bool_or", "bool_and"), _EACH),
     **dict.fromkeys(("start", "end", "duration"), _SITUATIONS),
-    "log": "write ln({0}), log2({0}) or log10({0})",
+    "log": "write ln({last}), log2({last}) or log10({last})",
     "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
     "lag": "write prev({0}), the value of the event bound just before",
     "lead": "there is no LEAD: compare an event with the one before it, prev({0}) with {0}",
@@ -56,8 +56,8 @@ def written_here(name: str, call: Call) -> str | None:
             pattern, like = write_text(text), escape_wildcards(text)
         case _:
             pattern, like = "'pattern'", "text"
-    everything = ", ".join(given if len(given) > 1 else arguments[:2])
-    return _ELSEWHERE[name].format(*arguments, all=everything, pattern=pattern, like=like.replace("'", "''"))
+    everything, last = ", ".join(given if len(given) > 1 else arguments[:2]), arguments[max(0, len(given) - 1)]
+    return _ELSEWHERE[name].format(*arguments, last=last, all=everything, pattern=pattern, like=like.replace("'", "''"))
 
 
 def list_written_here(call: Call) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, date, datetime
+from datetime import date, datetime, timedelta
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 
@@ -76,7 +76,8 @@ def _fraction(value: Decimal) -> Constant:
 
 def _timestamp(value: datetime) -> Constant:
     zone = None if value.tzinfo is None else "UTC"
-    since = (value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None)) - _EPOCH
+    # a time in a zone may be a day beyond what datetime holds in UTC
+    since = value.replace(tzinfo=None) - _EPOCH - (value.utcoffset() or timedelta(0))
     microseconds = (since.days * SECONDS_PER_DAY + since.seconds) * TICKS_PER_SECOND["us"] + since.microseconds
     ticks, unit = _coarsest(microseconds * (_NANOSECONDS // TICKS_PER_SECOND["us"]))
     return Constant(ticks, timestamp(unit, zone))

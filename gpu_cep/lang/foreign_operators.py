@@ -11,6 +11,9 @@ from gpu_cep.lang.literals import escape_wildcards, read_text
 _NAME = r'(?:\w+|"(?:[^"]|"")*"|`(?:[^`]|``)*`)'
 _REFERENCE = rf"{_NAME}(?:\[[^\]\s]*\])?(?:\.{_NAME})?"
 _LEFT = re.compile(rf"(\w+\({_REFERENCE}\)|{_REFERENCE})\s*\Z")
+# Behind these, the operand on the left is more than what stands before the operator.
+_SIGNS = tuple("+-*/%")
+_WORDS = frozenset({"WHERE", "AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "CASE", "ON", "IN", "AS", "DEFINE", "UNTIL"})
 _RIGHT = re.compile(r"\s*('(?:[^']|'')*')")
 # An operand is sought among so many characters before the operator.
 _LONGEST_OPERAND = 200
@@ -40,16 +43,23 @@ class _Operator:
         return found and self._filled(text, found)
 
     def _filled(self, text: str, found: re.Match[str]) -> str:
-        left = _LEFT.search(text[max(0, found.start() - _LONGEST_OPERAND) : found.start()])
         behind = _RIGHT.match(text, found.end())
         held = read_text(behind[1]) if behind else self.example
         parts = {
-            "left": left[1] if left else "v.attr",
+            "left": _operand_before(text[max(0, found.start() - _LONGEST_OPERAND) : found.start()]),
             "no": "NOT " if found.groupdict().get("no") else "",
             "pattern": (held.lower() if self.folds else held).replace("'", "''"),
             "text": escape_wildcards(held).replace("'", "''"),
         }
         return f"write {self.written.format(**parts)}"
+
+
+def _operand_before(text: str) -> str:
+    """Return the operand that ends a text, or one that stands for any if it is none of these forms alone."""
+    found = _LEFT.search(text)
+    if found is None or found[1].upper() in _WORDS or text[: found.start()].rstrip().endswith(_SIGNS):
+        return "v.attr"
+    return found[1]
 
 
 def _operator(form: str, written: str, expected: str = "COMPARISON _LIKE", *, example: str = "text", folds: bool = False) -> _Operator:
@@ -63,12 +73,15 @@ _OPERATORS = (
     _operator(_NOT + r"contains\b", "{left} {no}LIKE '%{text}%'"),
     _operator(_NOT + r"starts[_\s]*with\b", "{left} {no}LIKE '{text}%'"),
     _operator(_NOT + r"ends[_\s]*with\b", "{left} {no}LIKE '%{text}'"),
-    _operator(r"(?P<no>not\s+)matches\b", _REGEXP, "", example="pattern"),
+    _operator(r"(?P<no>not\s+)matches\b", _REGEXP, example="pattern"),
     _operator(_NOT + r"matches\b", _REGEXP, "COMPARISON", example="pattern"),
-    _operator(_NOT + r"(regexp|rlike|similar\s+to)\b", _REGEXP, "", example="pattern"),
+    _operator(_NOT + r"(regexp|rlike)\b", _REGEXP, example="pattern"),
+    _operator(_NOT + r"similar\s+to\b", "{no}regexp_like({left}, 'pattern')"),
+    _operator(r"(?P<no>!)?~~\*", "lower({left}) {no}LIKE '{pattern}'", "COMPARISON", example="text%", folds=True),
+    _operator(r"(?P<no>!)?~~", "{left} {no}LIKE '{pattern}'", "COMPARISON", example="text%"),
     _operator(r"(?P<no>!)?~\*", "{no}regexp_like({left}, '(?i){pattern}')", "COMPARISON", example="pattern"),
     _operator(r"(?P<no>!)?~", _REGEXP, "COMPARISON", example="pattern"),
-    _operator(_NOT + r"ilike\b", "lower({left}) {no}LIKE '{pattern}'", "", example="text%", folds=True),
+    _operator(_NOT + r"ilike\b", "lower({left}) {no}LIKE '{pattern}'", example="text%", folds=True),
 )
 
 

@@ -137,7 +137,7 @@ def _joined(node: Seq | And | Or, elements: Sequence[PatternNode | None]) -> Pat
     """Return `node` with the elements that are not left out, or None if all are."""
     present = tuple(each for each in elements if each is not None)
     if isinstance(node, Seq) and elements[0] is None and present and isinstance(present[0], Next | Gap):
-        message = "NEXT, FIRST or ANY with nothing before it but a group that may be left out is not supported"
+        message = "NEXT, FIRST or ANY with nothing before it in its SEQ but a group that may be left out is not supported"
         raise UnsupportedError([Diagnostic(message, present[0].span, "write the alternatives as OR(SEQ(…), SEQ(…))")])
     return replace(node, elements=present) if present else None
 

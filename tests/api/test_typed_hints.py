@@ -45,6 +45,9 @@ COMPARISONS = {
     "{} NOT CONTAINS '%'": r"{} NOT LIKE '%\%%'",
     "{} STARTS WITH 'a'": "{} LIKE 'a%'",
     "{} NOT ILIKE 'A%'": "lower({}) NOT LIKE 'a%'",
+    "{} !~~ 'a%'": "{} NOT LIKE 'a%'",
+    "{} ~~* 'A%'": "lower({}) LIKE 'a%'",
+    "{} NOT SIMILAR TO 'a%'": "NOT regexp_like({}, 'pattern')",
 }
 # A query, what is wrong in it, and what is written in its place: {} is what the hint shows.
 MISTAKES = [
@@ -72,7 +75,7 @@ MISTAKES = [
     (PAIR, "a.zoned > DATE '2026-01-01'", "a.zoned > {}"),
     (PAIR, "lag(b.price) > 1", "{} > 1"),
     *((PAIR, f"{name}(a.user, '{text}')", "{}") for name in ("startswith", "ends_with", "contains", "rlike") for text in ("it''s", "{x}")),
-    *((PAIR, wrong, "{} > 1") for wrong in ("mean(b.price)", "NVL(a.price, 1)", "if(a.flag, 1, 2)", "weekday(a.ts)", "log(a.price)")),
+    *((PAIR, wrong, "{} > 1") for wrong in ("mean(b.price)", "NVL(a.price, 1)", "if(a.flag, 1, 2)", "weekday(a.ts)", "log(10, a.price)")),
     (PAIR, "isnull(a.user)", "{}"),
     (PAIR, "a.day = '2026-01-01'", "a.day = {}"),
     (PAIR, "a.ts > '2026-01-01T10:00:00'", "a.ts > {}"),
@@ -110,3 +113,13 @@ def test_what_a_hint_shows_is_answered(query: str, wrong: str, right: str) -> No
 @pytest.mark.parametrize(("wrong", "right"), COMPARISONS.items())
 def test_the_whole_comparison_is_shown(wrong: str, right: str) -> None:
     assert shown(PAIR.format(wrong.format("last(b.user)"))) == right.format("last(b.user)")
+
+
+@pytest.mark.parametrize("wrong", ["a.price - a.user ~ 'x'", "a.price > 1 AND contains 'x'", "NOT contains 'x'"])
+def test_no_word_or_part_of_an_operand_is_shown_as_one(wrong: str) -> None:
+    assert "v.attr" in shown(PAIR.format(wrong))
+
+
+def test_the_first_and_last_times_of_zones_are_literals_too() -> None:
+    for time in ("9999-12-31T23:59:59.999999-14:00", "0001-01-01T00:00:00+14:00"):
+        assert cep.match(EVENTS, PAIR.format(f"a.zoned > TIMESTAMP '{time}'"), output="count").num_rows == 1

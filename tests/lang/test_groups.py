@@ -86,7 +86,7 @@ def test_the_builder_repeats_groups():
     [
         ("SEQ(a, SEQ(b, c){2,})", r"a group without a largest number of repetitions is not supported(.|\n)*SEQ\(b, c\)\{2,5\}"),
         ("SEQ(a, SEQ(b, c){2,65})", "a group of up to 65 repetitions is not supported"),
-        ("SEQ(SEQ(b, c)?, NEXT(d))", "NEXT, FIRST or ANY with nothing before it but a group that may be left out"),
+        ("SEQ(SEQ(b, c)?, NEXT(d))", "NEXT, FIRST or ANY with nothing before it in its SEQ but a group that may be left out"),
         (f"AND({', '.join(f'SEQ(b{n}_)?' for n in range(11))})", "2,048 choices of groups that are left out is not supported"),
         ("SEQ(a, SEQ(b, SEQ(c, d){2}){2})", "a repeated group in a repeated group is not supported"),
         ("SEQ(a, SEQ(b, c){1025})", "a group of 1,025 repetitions is not supported"),

@@ -281,7 +281,7 @@ def test_expressions(expression, expected):
                 "ends_with 'x'": "write s LIKE '%x'",
                 "CONTAINS 'x'": "write s LIKE '%x%'",
                 "NOT RLIKE 'x'": "write NOT regexp_like(s, 'x')",
-                "SIMILAR TO 'x'": "write regexp_like(s, 'x')",
+                "SIMILAR TO 'x'": "write regexp_like(s, 'pattern')",
                 "ILIKE 'x'": "write lower(s) LIKE 'x'",
             }.items()
         ),
