@@ -6,14 +6,15 @@ import re
 from collections.abc import Set
 from dataclasses import dataclass
 
-from gpu_cep.lang.literals import escape_wildcards, read_text
+from gpu_cep.lang.literals import escape_wildcards, read_text, write_name
 
 _NAME = r'(?:\w+|"(?:[^"]|"")*"|`(?:[^`]|``)*`)'
 _REFERENCE = rf"{_NAME}(?:\[[^\]\s]*\])?(?:\.{_NAME})?"
 _LEFT = re.compile(rf"(\w+\({_REFERENCE}\)|{_REFERENCE})\s*\Z")
 # Behind these, the operand on the left is more than what stands before the operator.
 _SIGNS = tuple("+-*/%")
-_WORDS = frozenset({"WHERE", "AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "CASE", "ON", "IN", "AS", "DEFINE", "UNTIL"})
+# Words that may stand before an operand, though they are names, too.
+_OF_CASE = frozenset({"CASE", "WHEN", "THEN", "ELSE"})
 _RIGHT = re.compile(r"\s*('(?:[^']|'')*')")
 # An operand is sought among so many characters before the operator.
 _LONGEST_OPERAND = 200
@@ -57,9 +58,10 @@ class _Operator:
 def _operand_before(text: str) -> str:
     """Return the operand that ends a text, or one that stands for any if it is none of these forms alone."""
     found = _LEFT.search(text)
-    if found is None or found[1].upper() in _WORDS or text[: found.start()].rstrip().endswith(_SIGNS):
+    if found is None or text[: found.start()].rstrip().endswith(_SIGNS):
         return "v.attr"
-    return found[1]
+    is_reserved = found[1].isidentifier() and write_name(found[1]) != found[1]
+    return "v.attr" if is_reserved or found[1].upper() in _OF_CASE else found[1]
 
 
 def _operator(form: str, written: str, expected: str = "COMPARISON _LIKE", *, example: str = "text", folds: bool = False) -> _Operator:

@@ -115,7 +115,9 @@ def test_the_whole_comparison_is_shown(wrong: str, right: str) -> None:
     assert shown(PAIR.format(wrong.format("last(b.user)"))) == right.format("last(b.user)")
 
 
-@pytest.mark.parametrize("wrong", ["a.price - a.user ~ 'x'", "a.price > 1 AND contains 'x'", "NOT contains 'x'"])
+@pytest.mark.parametrize(
+    "wrong", ["a.price - a.user ~ 'x'", "a.price > 1 AND contains 'x'", "NOT contains 'x'", "CASE WHEN contains 'x' THEN 1 END = 1"]
+)
 def test_no_word_or_part_of_an_operand_is_shown_as_one(wrong: str) -> None:
     assert "v.attr" in shown(PAIR.format(wrong))
 
