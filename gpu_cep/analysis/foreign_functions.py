@@ -13,7 +13,7 @@ _LENGTH = "the difference of two times is a length of time: b.ts - a.ts > 5 minu
 _SITUATIONS = "start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)"
 _EACH = "a condition holds for every event of a quantified variable, v.attr > 1; for one of them write max(v.attr) > 1"
 _LISTS = frozenset({"collect_list", "collect_set", "array_agg", "list_agg", "listagg", "list", "string_agg", "group_concat"})
-# A function of other languages -> what to write here; {0} is its first argument, {all} are all of them,
+# A function of other languages -> what to write here; {0} is its first argument, {last} its last, {all} are all of them,
 # {pattern} is the text that is its second one, and {like} what it holds as a part of a pattern of LIKE.
 _ELSEWHERE = {
     **dict.fromkeys(("if", "iif"), "write CASE WHEN {0} THEN {1} ELSE {2} END"),
