@@ -30,8 +30,8 @@ RIVALS_ROW_PATTERNS = RESULTS / "rivals-row-patterns-amd-epyc-2026-11-26.json"
 SPARK_FILES = RESULTS / "spark-files-amd-epyc-2026-11-27.json"
 LARGER_SPARK_FILES = RESULTS / "spark-files-40000000-amd-epyc-2026-11-27.json"
 LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
-PUSHES = RESULTS / "pushes-amd-epyc-2026-11-26.json"
-STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-26.json"
+PUSHES = RESULTS / "pushes-amd-epyc-2026-11-28.json"
+STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-28.json"
 
 AIM = 4  # so many times DuckDB's rate is aimed at for kinds of questions
 
