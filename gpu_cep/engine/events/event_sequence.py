@@ -64,12 +64,15 @@ class EventSequence:
             return values[self.streams]
         return values if self.offsets is None else np.repeat(values, np.diff(self.offsets))
 
-    def moments(self, positions: Indices, streams: Array) -> Indices:
-        """Return, for events at some positions of these streams, the first event of their stream with the same time."""
+    def moments(self, positions: Indices, streams: Array, times: Array) -> Indices:
+        """Return, for events at some positions of these streams, the first event of their stream with the same time.
+
+        `times` are those of these events, on the host.
+        """
         assert self.offsets is not None, "streams lie one after the other"
         earlier = self.gather(self.times, np.maximum(positions - 1, 0))
         # few have one before them that ties
-        tied = np.flatnonzero((positions > self.offsets[streams]) & (earlier == self.gather(self.times, positions)))
+        tied = np.flatnonzero((positions > self.offsets[streams]) & (earlier == times))
         found = positions.copy()
         found[tied] = self.tied_events(positions[tied], streams[tied])[0]
         return found

@@ -279,16 +279,31 @@ def _derive_early(plan: IntervalPlan, events: EventSequence, runs: SituationRuns
     columns = runs.stream, runs.first, runs.last, runs.ended, runs.start, runs.end
     runs = SituationRuns(names, *_gathered([(column, kept) for column in columns], threads))
     is_open = runs.ended == NO_POSITION
+    began, start = _moments(events, runs.stream, runs.first.astype(np.int64), threads)
+    ended, end = _moments(events, runs.stream, np.where(is_open, 0, runs.ended).astype(np.int64), threads)
+    waits = any(duration != Duration(None, None) for duration in plan.query.durations)
+    learned, reached = _moments(events, runs.stream, known[kept], threads) if waits else (began, start)
     # an end that a gap makes is known at the event behind the gap, so its endpoint is one less than that event's
-    seen = [runs.first.astype(np.int64), np.where(is_open, 0, runs.ended).astype(np.int64), known[kept]]
-    threads = threads_for(len(kept), threads)
-    times = spread(lambda positions: events.gather(events.times, positions), seen, threads)
-    start, end, reached = spread(lambda positions: 2 * events.moments(positions, runs.stream), seen, threads)
-    end = np.where(is_open, 2 * len(events), end - (runs.end != times[1]))
+    end = np.where(is_open, 2 * len(events), end - (runs.end != ended))
     numbers, streams = _number_streams(events, runs)
-    situations = Situations(_stream_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *map(as_clock, times))
+    clocks = map(as_clock, (began, ended, learned))
+    situations = Situations(_stream_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *clocks)
     never = np.int64(2 * len(events))
     return Derived(events, runs, numbers, streams, situations, never - 2, never, early=True)
+
+
+def _moments(events: EventSequence, streams: Array, positions: Indices, threads: int) -> tuple[Array, Indices]:
+    """Return the times of the events at some positions of these streams, and twice their moments; threads share the positions."""
+    times, moments = new_values(len(positions), events.times.dtype), new_values(len(positions), np.int64)
+
+    def fill(span: tuple[int, int]) -> None:
+        own = slice(*span)
+        times[own] = events.gather(events.times, positions[own])
+        np.multiply(events.moments(positions[own], streams[own], times[own]), 2, out=moments[own])
+
+    threads = threads_for(len(positions), threads)
+    spread(fill, slices(len(positions), threads), threads)
+    return times, moments
 
 
 def _first_known(plan: IntervalPlan, events: EventSequence, runs: SituationRuns) -> Indices:

@@ -183,7 +183,7 @@ def test_early_endpoints_are_twice_the_first_events_of_their_times():
     every = np.arange(7), np.zeros(7, np.int64)
     first, last = found.events.tied_events(*every)
     assert (first.tolist(), last.tolist()) == ([0, 1, 1, 3, 4, 4, 4], [0, 2, 2, 3, 6, 6, 6])
-    assert found.events.moments(*every).tolist() == first.tolist()
+    assert found.events.moments(*every, found.events.times).tolist() == first.tolist()
 
 
 @pytest.mark.parametrize(("bounds", "known"), [("", [2, 6]), ("AT LEAST 4", [5]), ("AT MOST 4", [5])])
