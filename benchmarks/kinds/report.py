@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from benchmarks.baselines.cpp_loops import FLAGS, compiler_version
 from benchmarks.kinds.forms import BASE, FORMS, WHOLE_EVENTS
@@ -16,7 +17,7 @@ from benchmarks.record import pages
 from benchmarks.record.machine import commit, package_version, processor_name, slug
 
 PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow")
-CPU = "base, CPU time"
+CPU, SECOND_CORE = "base, CPU time", "second core"
 _SHOWN_STAGES = 4
 
 
@@ -47,8 +48,12 @@ def environment() -> Environment:
 
 def write(where: Environment, found: Sequence[Measured], repeats: int, folder: Path) -> tuple[Path, Path]:
     """Write the record as ``.json`` and the page as ``.md`` into `folder`."""
-    record = {"environment": asdict(where), "repeats": repeats, "kinds": [asdict(each) | {"ratios": ratios(each)} for each in found]}
+    record = {"environment": asdict(where), "repeats": repeats, "kinds": [_recorded(each) for each in found]}
     return pages.write(folder, f"kinds-{slug(where.machine)}-{where.day}", markdown(where, found, repeats), record)
+
+
+def _recorded(each: Measured) -> dict[str, Any]:
+    return asdict(each) | {"ratios": ratios(each), "second_core": each.second_core}
 
 
 def ratios(each: Measured) -> dict[str, float]:
@@ -68,10 +73,12 @@ def markdown(where: Environment, found: Sequence[Measured], repeats: int) -> str
             "",
             "A ratio is the time of a C++ loop for the one query, on one thread, over the library's: from 1 on the library is as fast. The",
             "loop delivers the row numbers of all matches in every form. It reads one chunk, and knows that keys are numbered from 0.",
+            "The last column is how much two of the loops at once do in the time of one. Where that is far below 2, the second core had",
+            "other work, and two threads could not gain more.",
             "",
             *_summary(worst_first),
             "",
-            pages.table(_rows(worst_first), figures=len(_columns()) + 3),
+            pages.table(_rows(worst_first), figures=len(_columns()) + 4),
             "",
             "## Where the time goes",
             "",
@@ -109,14 +116,15 @@ def _summary(found: Sequence[Measured]) -> list[str]:
 
 
 def _rows(found: Sequence[Measured]) -> list[list[str]]:
-    rows = [["kind", "question", "events", "matches", "C++, ns per event", *_columns()]]
+    rows = [["kind", "question", "events", "matches", "C++, ns per event", *_columns(), SECOND_CORE]]
     for each in found:
         own = ratios(each)
         nanoseconds = 1e9 * each.seconds[LOOP].wall / each.events
-        cells = [f"{own[name]:.2f}" if name in own else "" for name in _columns()]
+        cells = [*(f"{own[name]:.2f}" if name in own else "" for name in _columns()), f"{each.second_core:.2f}"]
         rows.append([each.kind, each.asked, f"{each.events:,}", f"{each.matches:,}", f"{nanoseconds:.1f}", *cells])
     for name, summary in (("median", median), ("worst", min)):
         known = [[ratios(each)[column] for each in found if column in ratios(each)] for column in _columns()]
+        known.append([each.second_core for each in found])
         rows.append([f"**{name}**", "", "", "", "", *(f"**{summary(column):.2f}**" if column else "" for column in known)])
     return rows
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,7 +18,7 @@ from benchmarks.kinds.agreement import check_rows, in_one_order
 from benchmarks.kinds.events import SECOND, make, plain_types, through_parquet
 from benchmarks.kinds.forms import BASE, FORMS, TABLES, forms_of
 from benchmarks.kinds.loops import loop_of
-from benchmarks.kinds.measure import LOOP, TAKEN, check, measured
+from benchmarks.kinds.measure import LOOP, TAKEN, TWO_LOOPS, Contestant, Seconds, check, in_turns, measured
 from benchmarks.kinds.questions import KINDS, Kind
 from benchmarks.kinds.report import environment, markdown
 
@@ -79,12 +81,24 @@ def test_worst_stands_first() -> None:
     found = [measured(KINDS[name], 5_000, 1) for name in ("selective_prices", "rise_fall")]
     assert found[1].ratio("plain types") is None
     assert all(each.seconds[TAKEN].wall > 0 for each in found)
+    found[0] = replace(found[0], seconds=found[0].seconds | {LOOP: Seconds(1.0, 1.0), TWO_LOOPS: Seconds(1.25, 2.0)})
+    assert found[0].second_core == 1.6
     page = markdown(environment(), found, 1)
+    assert any(line.startswith(f"| {found[0].kind} |") and line.endswith("| 1.60 |") for line in page.splitlines())
     worst = min(found, key=lambda each: each.ratio(BASE) or 0)
     lines = page.splitlines()
     first = next(number for number, line in enumerate(lines) if line.startswith("| ---")) + 1
     assert lines[first].startswith(f"| {worst.kind} |")
     assert f"worst {worst.ratio(BASE):.2f} ({worst.kind})" in page
+
+
+def test_contestants_take_turns_and_the_shortest_run_counts() -> None:
+    runs: list[str] = []
+    pauses = iter([0.05, 0.0, 0.05, 0.05])
+    slow = Contestant(lambda: (runs.append("slow"), time.sleep(next(pauses))), lambda answer: runs.append("dropped"), tries=2)
+    found = in_turns([slow, Contestant(lambda: runs.append("quick"))], 2)
+    assert runs == ["slow", "dropped", "slow", "dropped", "quick"] * 2
+    assert found[0].wall < 0.05
 
 
 def test_record(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
