@@ -63,6 +63,8 @@ def may_move(branch: Branch, gap: int, variables: tuple[EventVariable, ...]) -> 
 def _without_next(node: PatternNode, query: _Query, *, preceded: bool) -> PatternNode:
     """Return `node` without NEXT; `preceded`: whether an element of a SEQ around it stands before it."""
     match node:
+        case Next() if preceded:
+            return Seq(tuple(_opened(node, query, preceded=True)), span=node.span)
         case Next(element):
             hint = "NEXT stands in a SEQ, behind another element: SEQ(a, NEXT(b))"
             query.faults.error(f"{format_element(node)} follows nothing", node.span, hint)
@@ -70,10 +72,8 @@ def _without_next(node: PatternNode, query: _Query, *, preceded: bool) -> Patter
         case Seq(elements):
             opened = (_opened(each, query, preceded=preceded or place > 0) for place, each in enumerate(elements))
             return replace(node, elements=tuple(chain.from_iterable(opened)))
-        case Or(elements):
+        case Or(elements) | And(elements):
             return replace(node, elements=tuple(_without_next(each, query, preceded=preceded) for each in elements))
-        case And(elements):
-            return replace(node, elements=tuple(_without_next(each, query, preceded=False) for each in elements))
         case Repeat(element) | Not(element):
             return replace(node, element=_without_next(element, query, preceded=False))
     return node
@@ -84,14 +84,22 @@ def _opened(node: PatternNode, query: _Query, *, preceded: bool) -> Iterator[Pat
     if isinstance(node, Next) and preceded:
         element = node.element
         if _may_be_absent(element):
-            hint = "NEXT takes what binds an event in any case; write the alternatives as OR(SEQ(…), SEQ(…))"
-            query.faults.error(f"{format_element(element)} in {format_element(node)} may bind nothing", node.span, hint)
+            query.faults.error(f"{format_element(element)} in {format_element(node)} may bind nothing", node.span, _where_absent(element))
         numbered = (f"{_SHOWN} {number}" for number in count(2))
         name = next(each for each in chain([_SHOWN], numbered) if each not in query.taken and each not in query.gaps)
         query.gaps[name] = (node.span, format_element(node))
         yield Not(Variable(name, span=node.span), span=node.span)
         node = element
     yield _without_next(node, query, preceded=preceded)
+
+
+def _where_absent(element: PatternNode) -> str:
+    """Return what to write for NEXT of what may bind nothing."""
+    match element:
+        case Repeat(Variable(), maximum=maximum):
+            present = element.element if maximum == 1 else replace(element, minimum=1)
+            return f"write SEQ({format_element(Next(present))})?"
+    return "NEXT takes what binds an event in any case; write the alternatives as OR(SEQ(…), SEQ(…))"
 
 
 def _may_be_absent(node: PatternNode) -> bool:

@@ -56,21 +56,20 @@ def _without_gaps(
     def without(inner: PatternNode, *, behind: bool = False) -> PatternNode:
         return _without_gaps(inner, strategies, spans, faults, preceded=behind)
 
-    def element_of(each: PatternNode, *, behind: bool) -> PatternNode:
-        return without(_element(each, strategies, spans, faults) if isinstance(each, Gap) and behind else each, behind=behind)
-
     match node:
+        case Gap() if preceded:
+            return without(_element(node, strategies, spans, faults), behind=True)
         case Gap(element, strategy):
             word = _WORDS[strategy]
             faults.error(f"{word}(…) follows nothing", node.span, f"{word} stands in a SEQ, behind another element: SEQ(a, {word}(b))")
             return without(element)
         case Seq(elements):
-            return replace(node, elements=tuple(element_of(each, behind=preceded or place > 0) for place, each in enumerate(elements)))
-        case Or(elements):
+            return replace(node, elements=tuple(without(each, behind=preceded or place > 0) for place, each in enumerate(elements)))
+        case Or(elements) | And(elements):
             return replace(node, elements=tuple(without(each, behind=preceded) for each in elements))
-        case And(elements):
-            return replace(node, elements=tuple(map(without, elements)))
-        case Repeat(element) | Not(element) | Next(element):
+        case Next(element):
+            return replace(node, element=without(element, behind=preceded))
+        case Repeat(element) | Not(element):
             return replace(node, element=without(element))
     return node
 

@@ -78,7 +78,7 @@ def expand_groups(query: Query) -> Query:
     PatternError
         A name means no single variable: that of a copy is one of the query's, or RETURN names a group's variable.
     UnsupportedError
-        A group stands in a group, or has no largest number of repetitions, or NEXT follows it alone and it may be left out.
+        A group stands in a group, or has no largest number of repetitions.
     """
     groups = [_Group(node, frozenset(declared(node))) for node in _groups(query.pattern)]
     if not groups:
@@ -115,31 +115,57 @@ def _one_of(pattern: PatternNode, groups: list[_Group]) -> PatternNode:
     return choices[0] if len(choices) == 1 else Or(choices, span=pattern.span)
 
 
-def _choices(node: PatternNode, groups: list[_Group]) -> list[PatternNode | None]:
-    """Return what `node` may be for each choice of groups that are left out; None where nothing is left of it."""
+def _choices(node: PatternNode, groups: list[_Group], *, preceded: bool = False) -> list[PatternNode | None]:
+    """Return what `node` may be for each choice of groups that are left out; None where nothing is left of it.
+
+    `preceded`: whether an element of a SEQ around it stands before it.
+    """
     match node:
         case Repeat(element) if not isinstance(element, Variable):
             return next(each for each in groups if each.node is node).written_out()
-        case Seq(elements) | And(elements):
-            parts = [_choices(each, groups) for each in elements]
-            _check_number(prod(map(len, parts)), node)
-            return [_joined(node, choice) for choice in product(*parts)]
+        case Seq(elements):
+            parts = [_choices(each, groups, preceded=preceded or place > 0) for place, each in enumerate(elements)]
+            return [_sequence(node, choice, preceded=preceded) for choice in _products(parts, node)]
+        case And(elements):
+            parts = [_choices(each, groups, preceded=preceded) for each in elements]
+            return [_joined(node, choice) for choice in _products(parts, node)]
         case Or(elements):
-            found = [choice for each in elements for choice in _choices(each, groups)]
+            found = [choice for each in elements for choice in _choices(each, groups, preceded=preceded)]
             alternatives = _joined(node, found)
             return [alternatives] if alternatives is None or None not in found else [alternatives, None]
         case Not(element) | Next(element) | Gap(element):
-            return [None if choice is None else replace(node, element=choice) for choice in _choices(element, groups)]
+            return [None if choice is None else replace(node, element=choice) for choice in _choices(element, groups, preceded=preceded)]
     return [node]
+
+
+def _sequence(node: Seq, elements: Sequence[PatternNode | None], *, preceded: bool) -> PatternNode | None:
+    """Return a SEQ without what is left out, or None if all is; what then follows nothing asks for no gap."""
+    sequence = _joined(node, elements)
+    return sequence if sequence is None or preceded or elements[0] is not None else _without_first_gap(sequence)
+
+
+def _without_first_gap(node: PatternNode) -> PatternNode:
+    """Return `node` without NEXT, FIRST and ANY around that with which it may begin."""
+    match node:
+        case Next(element) | Gap(element):
+            return _without_first_gap(element)
+        case Seq(elements):
+            return replace(node, elements=(_without_first_gap(elements[0]), *elements[1:]))
+        case Or(elements) | And(elements):
+            return replace(node, elements=tuple(map(_without_first_gap, elements)))
+    return node
 
 
 def _joined(node: Seq | And | Or, elements: Sequence[PatternNode | None]) -> PatternNode | None:
     """Return `node` with the elements that are not left out, or None if all are."""
     present = tuple(each for each in elements if each is not None)
-    if isinstance(node, Seq) and elements[0] is None and present and isinstance(present[0], Next | Gap):
-        message = "NEXT, FIRST or ANY with nothing before it in its SEQ but a group that may be left out is not supported"
-        raise UnsupportedError([Diagnostic(message, present[0].span, "write the alternatives as OR(SEQ(…), SEQ(…))")])
     return replace(node, elements=present) if present else None
+
+
+def _products(parts: list[list[PatternNode | None]], node: PatternNode) -> Iterator[tuple[PatternNode | None, ...]]:
+    """Return the choices of one of each of the parts; raise UnsupportedError if there are too many."""
+    _check_number(prod(map(len, parts)), node)
+    return product(*parts)
 
 
 def _check_number(choices: int, node: PatternNode) -> None:

@@ -152,6 +152,17 @@ def _odd_name(mistake: Mistake) -> str:
     return f'a name with other characters than letters, digits and _ is quoted: "{word and word[0]}"'
 
 
+def _repeated_gap(mistake: Mistake) -> str | None:
+    """Return how NEXT, FIRST or ANY before a quantifier is repeated, if it is what ends there."""
+    depth = 0
+    for place in range(len(mistake.read) - 1, 0, -1):
+        depth += {"_RPAR": 1, "_LPAR": -1}.get(mistake.read[place].type, 0)
+        if depth == 0:
+            word = mistake.read[place - 1].upper()
+            return f"a group is repeated: SEQ({word}(B b)){{0,3}}, or SEQ({word}(B b))?" if word in ("NEXT", *GAPS) else None
+    return None
+
+
 def _doubled_comparison(mistake: Mistake) -> str:
     """Return which comparison two signs are, in the other order or with a blank between them; most often it is equality."""
     meant = {"=<": "<=", "=>": ">=", "<=": "<=", ">=": ">=", "<>": "<>", "><": "<>"}.get(f"{mistake.read[-1]}{mistake.found}")
@@ -266,6 +277,7 @@ _PLACES = (
         "QUESTION", "there are no reluctant quantifiers: skip_till_any_match finds the shorter matches, too",
         before="PLUS STAR QUESTION _RBRACE",
     ),
+    _place("PLUS STAR _LBRACE QUESTION", _repeated_gap, before="_RPAR"),
     _place(
         "PLUS STAR _LBRACE",
         "behind a group stands ? or how often it is repeated, SEQ(A a, B b){1,3}; + and * stand behind one variable, SEQ(A a, B b+)",

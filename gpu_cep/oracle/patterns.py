@@ -350,8 +350,13 @@ def _together(parts: Sequence[_Alternative]) -> _Alternative:
         frozenset[str]().union(*(part.names for part in parts)),
         frozenset[tuple[str, str]]().union(*(part.order for part in parts)),
         frozenset[str]().union(*(part.omitted for part in parts)),
-        frozenset[tuple[frozenset[str], frozenset[str]]]().union(*(part.gaps for part in parts)),
+        frozenset[tuple[frozenset[str], frozenset[str]]]().union(*(part.gaps for part in parts), *map(_own_gap, parts)),
     )
+
+
+def _own_gap(part: _Alternative) -> set[tuple[frozenset[str], frozenset[str]]]:
+    """Return the gap that NEXT asks for before `part` itself, to which what precedes is still to be added."""
+    return {(frozenset(), part.names)} if part.is_next else set()
 
 
 def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
@@ -364,9 +369,7 @@ def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
     gaps = set()
     for place, part in enumerate(parts):
         earlier_names = frozenset[str]().union(*(each.names for each in parts[:place]))
-        gaps |= {(earlier_names | after, before) for after, before in part.gaps}
-        if part.is_next:
-            gaps.add((earlier_names, part.names))
+        gaps |= {(earlier_names | after, before) for after, before in (*part.gaps, *_own_gap(part))}
     return _Alternative(together.names, order, together.omitted, frozenset(gaps))
 
 

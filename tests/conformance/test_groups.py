@@ -20,18 +20,23 @@ GROUPS = (
     ("SEQ(B b, NOT(X x), A c)", "SEQ(B b{n}, NOT(X x{n}), A c{n})"), ("SEQ(B b, NEXT(A c))", "SEQ(B b{n}, NEXT(A c{n}))"),
 )  # fmt: skip
 CONDITIONS = (("", ""), ("b.x <= c.x", "b{n}.x <= c{n}.x"), ("a.x <= c.x", "a.x <= c{n}.x"), ("[k]", ""), ("b.x = 0 OR c.k = a.k", ""))
+# What stands around a group, and what is left where the group is left out.
+FRAMES = (
+    ("SEQ(A a, {g})", "SEQ(A a)"), ("SEQ(A a, {g}, B d)", "SEQ(A a, B d)"), ("AND(A a, {g})", "AND(A a)"),
+    ("SEQ(A a, SEQ({g}, NEXT(B d)))", "SEQ(A a, SEQ(NEXT(B d)))"), ("SEQ({g}, SEQ(NEXT(B d), A a))", "SEQ(B d, A a)"),
+)  # fmt: skip
 
 
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[Case, Case]:
     group, copy = draw(st.sampled_from(GROUPS))
     condition, of_copy = draw(st.sampled_from(CONDITIONS))
-    number, frame = draw(st.integers(1, 3)), draw(st.sampled_from(("SEQ(A a, {g})", "SEQ(A a, {g}, B d)", "AND(A a, {g})")))
+    number, (frame, without) = draw(st.integers(1, 3)), draw(st.sampled_from(FRAMES))
     least = draw(st.sampled_from((number, number, number - 1, 0)))
     numbers = range(1, number + 1) if number > 1 else [""]
     copies = [copy.format(n=n) for n in numbers]
     written_out = [frame.format(g=f"SEQ({', '.join(copies[:count])})") for count in range(number, max(least, 1) - 1, -1)]
-    written_out += [] if least else [frame.replace(", {g}", "")]
+    written_out += [] if least else [without]
     of_copy = of_copy or condition.replace("b.x = 0 OR c.k = a.k", "(b{n}.x = 0 OR c{n}.k = a.k)")
     written = dict.fromkeys(of_copy.format(n=n) for n in numbers)
     size = draw(st.sampled_from((0, 3, 5, 7, 9, 9, 9)))

@@ -17,7 +17,8 @@ from tests.results import matches_of
 
 thoroughly = examples(100, 1_000)
 ELEMENTS = ("{t} {v}", "{t} {v}", "{t} {v}+", "{v}", "AND({t} {v}, {t} {v}2)", "OR({t} {v}, SEQ({t} {v}2, NEXT(A {v}3)))", "{t} {v}{{2}}")
-NESTED = ("SEQ(NEXT({t} {v}), {v}2)", "OR(SEQ(NEXT({t} {v}), {v}2), A {v}3)", "SEQ(SEQ(NEXT({v}), NEXT({t} {v}2)))")
+NESTED = ("SEQ(NEXT({t} {v}), {v}2)", "OR(SEQ(NEXT({t} {v}), {v}2), A {v}3)", "SEQ(SEQ(NEXT({v}), NEXT({t} {v}2)))",
+          "OR(NEXT({t} {v}), A {v}2)", "AND(NEXT({t} {v}), {v}2)", "AND({v}, SEQ(NEXT({t} {v}2), {v}3))")  # fmt: skip
 LEFT_OUT = ("{t} {v}?", "NOT({t} {v})")
 CONDITIONS = ("", " WHERE [k]", " WHERE a.x <= b.x", " WHERE a.k = b.k")
 

@@ -217,6 +217,8 @@ FOREIGN = {
     "PATTERN SEQ(a:A, B b)": "a variable stands behind its event type: A a",
     "PATTERN SEQ(A a, (B b, C c)+)": "brackets do not group",
     "PATTERN SEQ(A a, B b)+": "behind a group stands ? or how often it is repeated, SEQ(A a, B b){1,3}; + and * stand behind one variable",
+    "PATTERN SEQ(A a, NEXT(B b)?, C c)": "a group is repeated: SEQ(NEXT(B b)){0,3}, or SEQ(NEXT(B b))?",
+    "PATTERN SEQ(A a, ANY(OR(B b, C c))+)": "a group is repeated: SEQ(ANY(B b)){0,3}",
     "PATTERN SEQ(A a, B b*?)": "there are no reluctant quantifiers",
     "PATTERN SEQ(A a, B b+?, C c)": "there are no reluctant quantifiers",
     "PATTERN SEQ(A a, B b{2,}?, C c)": "there are no reluctant quantifiers",
