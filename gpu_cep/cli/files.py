@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
+from pyarrow.fs import LocalFileSystem
 
 from gpu_cep.cli.outcome import OTHER_FAULT, USAGE_FAULT, fail
 from gpu_cep.cli.timestamps import read_times, refuse_format
@@ -23,7 +24,7 @@ from gpu_cep.display.cells import check_json, json_lines
 from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
 from gpu_cep.engine.input.encodings import decode_table, holds_text
 from gpu_cep.engine.input.event_files import COMPRESSIONS, reading, split_suffix
-from gpu_cep.engine.input.file_systems import is_uri
+from gpu_cep.engine.input.file_systems import is_uri, open_uri
 from gpu_cep.engine.input.formats import PARQUET, read_csv, read_files
 from gpu_cep.engine.input.json_lines import read_json
 from gpu_cep.engine.input.sources import Source, source_of
@@ -110,9 +111,13 @@ def check_target(name: str, suffixes: tuple[str, ...]) -> str:
 
 
 def in_folder(name: str) -> str:
-    """Return the name of a file to be written, or end the command, before it begins to work, if there is no such folder."""
-    folder = Path(name).parent
-    if not is_uri(name) and not isdir(folder):
+    """Return the name of a file to be written, or end the command, before it begins to work, if it has no folder or no file system."""
+    try:
+        system, path = open_uri(name) if is_uri(name) else (LocalFileSystem(), name)
+    except (OSError, pa.ArrowException) as fault:
+        fail(f"cannot write {name}: {fault}", OTHER_FAULT)
+    folder = Path(path).parent
+    if isinstance(system, LocalFileSystem) and not isdir(folder):
         fail(f"cannot write {name}: there is no folder {folder}", OTHER_FAULT)
     return name
 

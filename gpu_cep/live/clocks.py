@@ -136,7 +136,8 @@ def refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> N
     if live.in_order:
         told = f"events: row {late[0]:,} is of an earlier time than a row of a batch before it"
         raise EventError(f"{told}; result='reader' reads batches in order of time: sort them, or give them as one table")
-    told = f"{len(late):,} events are late, the first of them event {late[0]:,}: the watermark is at {_written(live, clock.watermark)}"
+    first = f"event {late[0]:,} is late" if len(late) == 1 else f"{len(late):,} events are late, the first of them event {late[0]:,}"
+    told = f"{first}: the watermark is at {_written(live, clock.watermark)}"
     raise EventError(f"{told}; give a longer lateness=, or drop late events by late='drop'")
 
 

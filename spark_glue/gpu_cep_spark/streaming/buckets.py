@@ -79,7 +79,8 @@ def _take_in_time(work: LiveWork, arrived: Sequence[bytes] | None, watermark: in
     in_time = times > watermark
     late = len(times) - int(np.count_nonzero(in_time))
     if late and work.live.refuses_late:
-        told = f"{late:,} events are late: their times are not after the watermark, {watermark} microseconds since 1970"
+        which = "1 event is late: its time is" if late == 1 else f"{late:,} events are late: their times are"
+        told = f"{which} not after the watermark, {watermark} microseconds since 1970"
         raise EventError(f"{told}; give withWatermark() a longer delay, or drop late events by late='drop'")
     if work.whole is not None:
         return _return_late(work, events, times, in_time, watermark)

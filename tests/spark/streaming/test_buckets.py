@@ -244,6 +244,8 @@ def test_a_late_event_is_an_error_if_that_is_asked_for():
     told = r"2 events are late: .* 1800000001000000 microseconds .* withWatermark\(\).* the pattern is PATTERN SEQ"
     with pytest.raises(EventError, match=told):
         operator.batch(events_at(START, START + SECOND, kinds="BB"))
+    with pytest.raises(EventError, match="1 event is late: its time is not after the watermark, 18"):
+        operator.batch(events_at(START, kinds="B"))
 
 
 @pytest.mark.parametrize(
