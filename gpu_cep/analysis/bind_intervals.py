@@ -19,6 +19,7 @@ from gpu_cep.analysis.current_event import of_event
 from gpu_cep.analysis.expressions import bind_condition, bind_operand
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options
+from gpu_cep.analysis.references import ENDPOINTS
 from gpu_cep.analysis.returns import bind_returns
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.streams import stream_columns
@@ -72,6 +73,7 @@ def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text:
     scope = Scope.of_query(schema, variables, options, faults)
     query = with_durations(query, partial(_is_boolean, source=query.source, scope=scope))
     _check_names(query, faults)
+    _check_functions(options, faults)
     _check_options(options, faults)
     check_time_unit(options.time_unit, faults)
     timestamp, drops_untimed, partition_by, order_by = stream_columns(query, options, scope)
@@ -106,6 +108,12 @@ def _is_boolean(situation: str, expression: Expression, source: Source | None, s
     """Return whether an expression in the condition of a situation is a truth value; its faults are recorded when it is bound for good."""
     trial = replace(scope, faults=Faults(), computed=list(scope.computed))
     return bind_operand(of_event(expression, situation, _qualifiers(source), "DEFINE", trial), trial).type.kind is Kind.BOOLEAN
+
+
+def _check_functions(options: Options, faults: Faults) -> None:
+    for function in options.functions:
+        if function.name in ENDPOINTS:
+            faults.error(f"functions: {function.name!r} is the name of a function of situations", hint="give it another name")
 
 
 def _check_names(query: IntervalQuery, faults: Faults) -> None:

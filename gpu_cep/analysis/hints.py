@@ -21,6 +21,7 @@ Written = tuple[Expression, Expression]
 
 _NUMBER = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*", re.ASCII)
 _ARITHMETIC = frozenset("+-*/%")
+_NO_TEXT = DataType(Kind.OTHER)
 _FALSE = frozenset({"0", "false", "f", "no", "n"})
 _TIMES = "write DATE '…' or TIMESTAMP '…'"
 _ZONES = "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
@@ -47,18 +48,22 @@ def name_hint(name: str, span: Span | None, scope: Scope) -> str | None:
 
 
 def quoted_hint(name: str, scope: Scope) -> str:
-    """Return what an unknown name in double quotes may mean: a time beside a time, a text elsewhere."""
-    return _time_hint(name) if scope.beside in INSTANT else text_hint(name)
+    """Return what an unknown name in double quotes may mean: a time beside a time, a number beside a number, a text elsewhere."""
+    if scope.beside is None:
+        return text_hint(name)
+    if scope.beside.kind in INSTANT:
+        return _time_hint(name, scope.beside)
+    return (scope.beside.kind in NUMERIC and _unquoted(name)) or text_hint(name)
 
 
-def _time_hint(text: str | None, zoned: bool = False) -> str:
-    """Return how the time is written that `text` names, in UTC if it is `zoned` and names no zone; both literals if it names none."""
+def _time_hint(text: str | None, beside: DataType) -> str:
+    """Return how the time that `text` names is written beside another time, with a zone if that has one; both literals if it names none."""
     try:
         time = read_timestamp(text or "")
     except ValueError:
         return _TIMES
-    if zoned and time.tzinfo is None:
-        time = time.replace(tzinfo=UTC)
+    if (beside.zone is None) != (time.tzinfo is None):
+        time = time.replace(tzinfo=None if beside.zone is None else UTC)
     is_day = text == str(time.date()) and time.tzinfo is None
     return f"write {write_literal(Literal(time.date() if is_day else time))}"
 
@@ -84,33 +89,33 @@ def beside(node: Expression, scope: Scope) -> Scope:
             operands = ()
         case _:
             return scope
-    kind = next(filter(None, (_other_than_text(each, scope) for each in operands)), None)
-    return scope if kind == scope.beside else replace(scope, beside=kind)
+    found = next(filter(None, (_other_than_text(each, scope) for each in operands)), None)
+    return scope if found == scope.beside else replace(scope, beside=found)
 
 
-def _other_than_text(node: Expression, scope: Scope) -> Kind | None:
-    """Return the kind of an expression's values, OTHER where more would have to be bound; None if they may be text."""
+def _other_than_text(node: Expression, scope: Scope) -> DataType | None:
+    """Return the type of an expression's values, OTHER where more would have to be bound; None if they may be text."""
     match node:
         case Literal(value=value):
-            return None if value is None or isinstance(value, str) else Kind.OTHER
+            return None if value is None or isinstance(value, str) else _NO_TEXT
         case Binary(operator=operator):
-            return Kind.OTHER if operator in _ARITHMETIC else None
+            return _NO_TEXT if operator in _ARITHMETIC else None
         case Aggregate(function="count" | "avg" | "sum") | RowAggregate(function="count" | "avg" | "sum") | DurationLiteral():
-            return Kind.OTHER
+            return _NO_TEXT
         case Reference(attribute=str(name)) | Reference(variable=str(name)) | PrevBound(attribute=name) | Aggregate(attribute=str(name)):
-            return _kind_of_column(name if name in scope.schema.names else None, scope)
+            return _type_of_column(name if name in scope.schema.names else None, scope)
         case Column(name=name):
-            return _kind_of_column(column_named(name, scope.schema.names), scope)
+            return _type_of_column(column_named(name, scope.schema.names), scope)
         case Navigation(argument=argument) | RowAggregate(argument=Expression() as argument):
             return _other_than_text(argument, scope)
     return None
 
 
-def _kind_of_column(name: str | None, scope: Scope) -> Kind | None:
+def _type_of_column(name: str | None, scope: Scope) -> DataType | None:
     if name is None:
         return None
-    kind = scope.column(scope.schema.index(name)).type.kind
-    return None if kind is Kind.STRING else kind
+    found = scope.column(scope.schema.index(name)).type
+    return None if found.kind is Kind.STRING else found
 
 
 def comparison_hint(name: str, left: Bound, right: Bound, written: Written | None) -> str | None:
@@ -119,7 +124,7 @@ def comparison_hint(name: str, left: Bound, right: Bound, written: Written | Non
     if Kind.BOOLEAN in kinds:
         return _truth_value(name, left, right, written)
     if kinds & INSTANT and kinds & (NUMERIC | {Kind.STRING}):
-        return _time_hint(_written_text(left) or _written_text(right), (left.type.zone or right.type.zone) is not None)
+        return _time_hint(_written_text(left) or _written_text(right), left.type if left.type.kind in INSTANT else right.type)
     if Kind.STRING in kinds and kinds & NUMERIC:
         return _quotes(left) or _quotes(right)
     if kinds <= INSTANT:
@@ -145,11 +150,17 @@ def _truth_value(name: str, left: Bound, right: Bound, written: Written | None) 
 def _quotes(constant: Bound) -> str | None:
     """Return a hint to take a number out of quotes, or to put one in."""
     match constant:
-        case Constant(value=str(text)) if number := _NUMBER.fullmatch(text):
-            return f"leave the quotes out: {number[1]}"
+        case Constant(value=str(text)):
+            return _unquoted(text)
         case Constant(value=int(value), type=DataType(kind=Kind.INTEGER)):
             return text_hint(str(value))
     return None
+
+
+def _unquoted(text: str) -> str | None:
+    """Return a hint to take the number that a text holds out of its quotes; None if it holds none."""
+    number = _NUMBER.fullmatch(text)
+    return number and f"leave the quotes out: {number[1]}"
 
 
 def _zones(left: Bound, right: Bound) -> str:

@@ -159,7 +159,7 @@ def _shown_variable(scope: Scope) -> int:
 def _shown_attribute(scope: Scope) -> str:
     """Return the attribute that a hint shows: one of the type of what stands beside it, else a number if there is one."""
     comparable = [each for each in scope.schema.attributes if each.type.kind is not Kind.OTHER and each.type.precision <= MAX_DIGITS]
-    fitting = [each.name for each in comparable if each.type.kind is scope.beside]
+    fitting = [each.name for each in comparable if scope.beside is not None and each.type.kind is scope.beside.kind]
     numbers = [each.name for each in comparable if each.type.kind in NUMERIC]
     return next(iter((*fitting, *numbers, *scope.schema.names)), "attribute")
 

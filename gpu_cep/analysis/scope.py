@@ -10,7 +10,7 @@ from gpu_cep.analysis.bound_expressions import ScalarFunction
 from gpu_cep.analysis.computed_columns import Computed, ComputedColumn, ComputedCount, ComputedExpression, ComputedMembership
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.options import Options, RegexpFault, ResultType, no_fault, no_result
-from gpu_cep.analysis.types import Attribute, DataType, Kind, Schema
+from gpu_cep.analysis.types import Attribute, DataType, Schema
 from gpu_cep.lang.ast import Span
 
 
@@ -32,7 +32,7 @@ class Scope:
     `timestamp`: the column of occurrence times, None if there is none of that name.
     `functions`, `result_type`, `regexp_fault`: those of the options.
     `texts`: the names of a row pattern that are compared with texts, and may be texts themselves.
-    `beside`: the kind of what stands beside an unknown name, if that is certainly no text; OTHER if only that much is known.
+    `beside`: the type of what stands beside an unknown name, if that is certainly no text; OTHER if only that much is known.
     `time`: the type of starts and ends, if the variables are situations.
     """
 
@@ -47,7 +47,7 @@ class Scope:
     time: DataType | None = None
     hidden: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
-    beside: Kind | None = None
+    beside: DataType | None = None
     timestamp: int | None = None
 
     @classmethod

@@ -96,10 +96,16 @@ def as_query(pattern: Pattern) -> PatternQuery:
     from gpu_cep.lang.builder import Buildable, query_of
 
     if not isinstance(pattern, Buildable):
-        remedy = next((remedy for kind, remedy in _REMEDIES.items() if isinstance(pattern, kind)), "")
+        remedy = next((remedy for kind, remedy in _REMEDIES.items() if isinstance(pattern, kind)), _held(pattern))
         raise PatternSyntaxError(f"a query is text, or built by seq(…) and its like, not {type(pattern).__name__}{remedy}")
     built = query_of(pattern)
     return _without_groups(built, pattern) if isinstance(built, Query) else built
+
+
+def _held(rule: object) -> str:
+    """Return what to give instead of a rule of a rule set, which holds a pattern; nothing for other objects."""
+    told = ": give what it holds, rule.pattern and **rule.options, or {'name': rule} to match_all(), stream_all() or gpu_match_all()"
+    return told if hasattr(rule, "pattern") and hasattr(rule, "options") else ""
 
 
 def _without_groups(query: Query, pattern: Pattern) -> Query:

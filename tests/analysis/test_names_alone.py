@@ -19,7 +19,7 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
         ("a.ts > Current_Date", f"'Current_Date' stands alone: an attribute belongs to a variable; {NOW}"),
         ("a.s = dy", "'dy' stands alone: an attribute belongs to a variable; did you mean a.day? a text stands in single quotes: 'dy'"),
         ('a.n = "quux"', "'quux' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'quux'"),
-        ('a.n > "5"', "'5' stands alone: an attribute belongs to a variable; a text stands in single quotes: '5'"),
+        ('a.n > "5"', "'5' stands alone: an attribute belongs to a variable; leave the quotes out: 5"),
         *(
             (text, f"'quux' stands alone: an attribute belongs to a variable; write a.id; {ATTRIBUTES}")
             for text in (
@@ -36,6 +36,10 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
                 "quux < 5 days",
             )
         ),
+        (
+            'a.zoned > "2026-01-01 10:00:00"',
+            "'2026-01-01 10:00:00' stands alone: an attribute belongs to a variable; write TIMESTAMP '2026-01-01 10:00:00+00:00'",
+        ),
         ("a.flag = quux", f"'quux' stands alone: an attribute belongs to a variable; write a.flag; {ATTRIBUTES}"),
         *(
             (text, "'quux' stands alone: an attribute belongs to a variable; a text stands in single quotes: 'quux'")
@@ -47,7 +51,7 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
         ),
         *(
             (f'{other} "{name}"', f"'{name}' stands alone: an attribute belongs to a variable; a text stands in single quotes: '{name}'")
-            for other, name in (("a.took >", "5"), ("a.n >", "5"), ("a.n =", "quux"))
+            for other, name in (("a.took >", "5"), ("a.n =", "quux"))
         ),
     ],
 )

@@ -197,6 +197,8 @@ def test_a_pattern_is_text_or_a_parsed_query():
     assert cep.match(EVENTS, cep.parse(PATTERN), output="count").to_pydict() == {"count": [1]}
     with pytest.raises(errors.PatternSyntaxError, match=r"a query is text, or built by seq\(…\) and its like, not int"):
         cep.match(EVENTS, 5)
+    with pytest.raises(errors.PatternSyntaxError, match=r"not Rule: give what it holds, rule\.pattern .* or .* to match_all\(\)"):
+        cep.match(EVENTS, cep.Rule(PATTERN))
 
 
 RAISED = [

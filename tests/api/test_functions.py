@@ -158,6 +158,12 @@ def test_explain_shows_the_call() -> None:
 # Faults ----------------------------------------------------------------------
 
 
+def test_a_function_with_the_name_of_one_of_situations() -> None:
+    query = "DEFINE S AS x > 0, T AS x < 0 PATTERN S before T RETURN start(S) AS s"
+    with pytest.raises(cep.PatternError, match="functions: 'start' is the name of a function of situations"):
+        cep.match(events(), query, functions={"Start": lambda x: x})
+
+
 @pytest.mark.parametrize(
     ("functions", "message"),
     [

@@ -95,8 +95,9 @@ def test_a_window_and_time_unit():
 def test_functions_of_the_caller():
     twice = ask(f"ORDER BY ts MEASURES twice(D.price) AS t {FALL}", functions={"twice": lambda x: x * 2})
     assert twice["t"].to_pylist() == [6, 14]
-    with pytest.raises(PatternError, match="functions: 'lag' is PREV in row patterns"):
-        cep.match(TICKS, f"MATCH_RECOGNIZE (MEASURES 1 AS m {FALL})", functions={"lag": lambda x: x})
+    for name in ("lag", "Next", "classifier", "match_sequence_number"):
+        with pytest.raises(PatternError, match=f"functions: '{name.lower()}' is the name of a function of row patterns"):
+            cep.match(TICKS, f"MATCH_RECOGNIZE (MEASURES 1 AS m {FALL})", functions={name: lambda x: x})
 
 
 def test_trees_files_and_frames(tmp_path):

@@ -23,7 +23,8 @@ from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import Kind, Schema
 from gpu_cep.analysis.windows import bind_window, check_time_unit
 from gpu_cep.lang.literals import write_text
-from gpu_cep.lang.row_patterns.ast import NAVIGATIONS, SYNONYMS, Column, Measure, RowPatternQuery, SortKey
+from gpu_cep.lang.row_patterns.ast import Column, Measure, RowPatternQuery, SortKey
+from gpu_cep.lang.row_patterns.expressions import OWN_FUNCTIONS
 from gpu_cep.lang.row_patterns.names import column_named, folded, spelling, spellings, variables_of
 
 _TIMES = frozenset({Kind.INTEGER, Kind.FLOAT, Kind.DATE, Kind.TIMESTAMP})
@@ -91,8 +92,8 @@ def _with_keywords(query: RowPatternQuery, schema: Schema, options: Options, fau
         if getattr(options, name) != plain:
             faults.error(f"{name}={getattr(options, name)!r} is not for row patterns")
     for function in options.functions:
-        if (meant := SYNONYMS.get(function.name.upper(), function.name.upper())) in NAVIGATIONS:
-            faults.error(f"functions: {function.name!r} is {meant} in row patterns", hint="give it another name")
+        if function.name in OWN_FUNCTIONS:
+            faults.error(f"functions: {function.name!r} is the name of a function of row patterns", hint="give it another name")
     check_time_unit(options.time_unit, faults)
     keys, order = (tuple(_exactly(name) for name in names or ()) for names in (options.partition_by, options.order_by))
     sort = tuple(map(SortKey, order))

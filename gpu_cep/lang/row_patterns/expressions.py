@@ -15,7 +15,9 @@ from gpu_cep.lang.tokens import Word, fault
 # Aggregates of event patterns that are navigations here.
 ROW_AGGREGATES = tuple(function for function in AGGREGATES if function.upper() not in NAVIGATIONS)
 _TWO_ARGUMENTS = {"min": "least", "max": "greatest"}
-_NO_OPERANDS = {"classifier", "match_number", "match_sequence_number"}
+_NO_OPERANDS = frozenset({"classifier", "match_number", "match_sequence_number"})
+OWN_FUNCTIONS = frozenset(map(str.lower, (*NAVIGATIONS, *SYNONYMS))).union(ROW_AGGREGATES, _NO_OPERANDS)
+"""The names of functions that mean something else than in event patterns, or nothing there."""
 
 
 def identifier(name: Word) -> str:
@@ -41,9 +43,9 @@ def _call(span: Span, children: list[Any]) -> Expression:
     function = function_of(name, distinct)
     if name.quoted:
         return ast.Call(function, tuple(arguments), span=span)
-    navigation = SYNONYMS.get(function.upper(), function.upper())
-    if navigation in NAVIGATIONS:
-        return _navigation(navigation, arguments, span)
+    written = function.upper()
+    if written in (*NAVIGATIONS, *SYNONYMS):
+        return _navigation(written, arguments, span)
     if function in ROW_AGGREGATES:
         return _aggregate(function, arguments, span)
     if function in _NO_OPERANDS:
@@ -51,15 +53,17 @@ def _call(span: Span, children: list[Any]) -> Expression:
     return ast.Call(function, tuple(arguments), span=span)
 
 
-def _navigation(function: str, arguments: list[Expression], span: Span) -> Navigation:
+def _navigation(written: str, arguments: list[Expression], span: Span) -> Navigation:
+    function = SYNONYMS.get(written, written)
     match arguments:
         case [argument]:
             return Navigation(function, argument, span=span)
         case [argument, ast.Literal(value=int(offset))] if not isinstance(offset, bool) and offset >= 0:
             return Navigation(function, argument, offset, span=span)
         case [_, offset]:
-            raise fault(f"the offset of {function} is a whole number from 0 up, written as a literal", offset.span or span)
-    raise fault(f"{function} takes an expression and an offset: {function}(A.x), {function}(A.x, 2)", span)
+            raise fault(f"the offset of {written} is a whole number from 0 up, written as a literal", offset.span or span)
+    hint = f"where there is no such row the value is NULL: coalesce({written}(A.x, 1), 0)" if len(arguments) == 3 else None
+    raise fault(f"{written} takes an expression and an offset: {written}(A.x), {written}(A.x, 2)", span, hint)
 
 
 def _aggregate(function: str, arguments: list[Expression], span: Span) -> RowAggregate:

@@ -250,6 +250,7 @@ def test_expressions(expression, expected):
         ("PATTERN (A) SUBSET U > (A)", 39, "expected =", "SUBSET U = (A, B)"),
         ("MEASURES prev(x, -1) AS m PATTERN (A)", 35, "the offset of PREV", None),
         ("MEASURES prev(x, y) AS m PATTERN (A)", 35, "the offset of PREV", None),
+        ("MEASURES lag(x, 1, 0) AS m PATTERN (A)", 27, "LAG takes an expression and an offset", "coalesce(LAG(A.x, 1), 0)"),
         ("MEASURES prev() AS m PATTERN (A)", 27, "PREV takes an expression and an offset", None),
         ("MEASURES count() AS m PATTERN (A)", 27, "count takes one expression", "count(*)"),
         ("MEASURES min(x, y) AS m PATTERN (A)", 27, "min takes one expression", "least(…)"),
