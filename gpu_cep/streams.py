@@ -28,7 +28,7 @@ from gpu_cep.errors import EventError, nearest
 from gpu_cep.keywords import Functions, StreamOptions, read_keywords
 from gpu_cep.live.clocks import idle_watermark, is_due, ticks_of
 from gpu_cep.live.plans import Arrival, plan_live, text_of
-from gpu_cep.live.steps import certain_matches, give_up_decided, no_matches, push_events, with_tags
+from gpu_cep.live.steps import certain_matches, give_up_decided, no_matches, push_before_run, run_pushed, with_tags
 from gpu_cep.signatures import takes_keywords
 
 if TYPE_CHECKING:
@@ -167,11 +167,12 @@ class Stream:
         self._refuse_finished()
         fitting = self._fit(to_host(read_events(events)))
         taken = cast_events(fitting.select(self._live.schema.names), self._live.schema)
-        state, late = push_events(self._live, self._state, taken, runs=True)
+        pushed = push_before_run(self._live, self._state, taken)
         if fitting.num_rows:
             self._came = monotonic()
-        found = self._run(state, at_once=False)
-        return with_late(found, fitting.take(pa.array(late))) if self._live.returns_late else found
+        due = is_due(self._live, pushed.state.clock)
+        found = self._keep(*run_pushed(self._live, pushed, self._resources)) if due else self._wait(pushed.state)
+        return with_late(found, fitting.take(pa.array(pushed.late))) if self._live.returns_late else found
 
     def advance(self, time: Any = None) -> pa.Table:
         """Move the watermark to `time`, since no event of this time or before comes any more, and return what has become certain.
@@ -199,13 +200,15 @@ class Stream:
         else:
             until = ticks_of(self._live, time, "time")
             watermark = until if clock.watermark is None else max(until, clock.watermark)
-        return self._of_kind(self._run(replace(self._state, clock=replace(clock, watermark=watermark)), at_once=True))
+        moved = replace(self._state, clock=replace(clock, watermark=watermark))
+        due = is_due(replace(self._live, every=None), moved.clock)
+        return self._of_kind(self._keep(*certain_matches(self._live, moved, self._resources)) if due else self._wait(moved))
 
     def finish(self) -> pa.Table:
         """Return all other matches: no event comes any more."""
         self._refuse_finished()
         last = replace(self._state, clock=replace(self._state.clock, finished=True))
-        self._state, found = certain_matches(self._live, last, Resources(self._threads, self._profile))
+        self._state, found = certain_matches(self._live, last, self._resources)
         return self._of_kind(found)
 
     def save(self) -> bytes:
@@ -274,13 +277,17 @@ class Stream:
     def __repr__(self) -> str:
         return f"Stream({progress_of(self.clock, self.kept_events)})"
 
-    def _run(self, state: StreamState, *, at_once: bool) -> pa.Table:
-        """Make `state` the stream's, and return the matches that have become certain if the engine is to run."""
-        if is_due(self._live if not at_once else replace(self._live, every=None), state.clock):
-            after, found = certain_matches(self._live, state, Resources(self._threads, self._profile))
-            brought = state.clock.pushed - self.clock.pushed
-            self._state = give_up_decided(self._live, after, self._threads, brought)
-            return found
+    @property
+    def _resources(self) -> Resources:
+        return Resources(self._threads, self._profile)
+
+    def _keep(self, after: StreamState, found: pa.Table) -> pa.Table:
+        """Make the state after a run the stream's, without what no later match depends on, and return the matches."""
+        self._state = give_up_decided(self._live, after, self._threads, after.clock.pushed - self.clock.pushed)
+        return found
+
+    def _wait(self, state: StreamState) -> pa.Table:
+        """Make the state the stream's, and return that nothing has become certain: no run is due."""
         self._state = state
         return no_matches(self._live)
 

@@ -86,7 +86,7 @@ def _results(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None,
     state, resources, kept = first_state(live.kept), Resources(threads, profile, spent=Spent()), 0
     for events in tables_of(reader):
         with ending_in(EventError, "reading the events", FEWER_EVENTS):
-            state, _ = push_events(live, state, events.select(live.schema.names).cast(live.schema))
+            state = push_events(live, state, events.select(live.schema.names).cast(live.schema)).state
         # each event is looked at about twice, however long the window and however small the batches
         if len(state.times) - kept >= max(_WORTH_A_RUN, kept) and is_due(live, state.clock):
             state, found = certain_matches(live, state, resources)
@@ -115,7 +115,7 @@ def match_until(call: MatchCall, events: Any) -> pa.Table:
     if call.memory is not None and not isinstance(events, pa.Table):
         refuse_large(table, call.memory)
     watermark = ticks_of(live, call.complete_until, "complete_until")
-    state, _ = push_events(live, first_state(live.schema), table)
+    state = push_events(live, first_state(live.schema), table).state
     known = replace(state, clock=replace(state.clock, watermark=watermark))
     return certain_matches(live, known, Resources(call.threads, call.profile))[1]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.resources import ALL_CORES, Resources
 from gpu_cep.engine.answers import answer, answer_schema, open_run_rows, rows_in_contact
-from gpu_cep.engine.events.matches import Rows
+from gpu_cep.engine.events.matches import Indices, Rows
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.settling import Borders
@@ -29,11 +29,11 @@ from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
 from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of, with_ties
-from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others, keep_rows
+from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others, keep_rows, release_dropped
 from gpu_cep.engine.streaming.moving_streams import events_of_keys
 from gpu_cep.engine.streaming.row_patterns import certain_rows, marked
 from gpu_cep.engine.streaming.sessions import with_numbers, without_numbers
-from gpu_cep.engine.streaming.state import StreamState, Times
+from gpu_cep.engine.streaming.state import Clock, StreamState, Times
 from gpu_cep.errors import CepError, MatchLimitExceeded
 from gpu_cep.live.clocks import is_due, moved_clock, refuse_late, times_of
 from gpu_cep.live.queries import LiveQuery
@@ -51,22 +51,58 @@ _SAMPLED, _FEWEST_BOUND = 1 << 10, 0.2
 _MOST_OTHERS = 16.0
 
 
-def push_events(
-    live: LiveQuery, state: StreamState, events: pa.Table, *, runs: bool = False
-) -> tuple[StreamState, npt.NDArray[np.int64]]:  # fmt: skip
-    """Return the state with further events, of the schema of the query, and the rows of those that were late.
+class Pushed(NamedTuple):
+    """What a push leaves to the run that follows.
+
+    `state`: the state with the events that came in time.
+    `late`: the rows of the pushed events that were late.
+    `filtered`: whether events that no variable can bind were left out, if they do not matter; else the run leaves them out.
+    """
+
+    state: StreamState
+    late: Indices
+    filtered: bool = True
+
+
+class _InTime(NamedTuple):
+    """The events of a push that were not late, their times in ticks, and their rows; the clock behind them; the rows of late ones."""
+
+    events: pa.Table
+    times: Times
+    rows: Indices
+    clock: Clock
+    late: Indices
+
+
+def push_events(live: LiveQuery, state: StreamState, events: pa.Table) -> Pushed:
+    """Return the state with further events, of the schema of the query, but for those that no variable can bind and that do not matter.
 
     The watermark moves behind the latest event. An event is late if its time is not after the watermark before.
-    Events that no variable can bind are left out, if they do not matter. If the engine `runs` next, a large push may stay whole
-    until then: its events are labelled once, but for the few that are kept.
 
     Raises
     ------
     EventError
         A timestamp is NULL or NaN, an event is late, unless these are dropped, or a condition overflows.
     """
+    return _push_filtered(live, state, _in_time(live, state.clock, events))
+
+
+def push_before_run(live: LiveQuery, state: StreamState, events: pa.Table) -> Pushed:
+    """Return what :func:`push_events` does, if :func:`run_pushed` is next as soon as a run is due.
+
+    So a large push may stay as it came until then: its events are labelled once, but for the few that are kept.
+    """
+    pushed = _in_time(live, state.clock, events)
+    if is_due(live, pushed.clock) and _stays_unfiltered(live, state, pushed.events):
+        moved = replace(state, clock=pushed.clock)
+        return Pushed(add_events(moved, pushed.events, pushed.times, state.clock.pushed + pushed.rows), pushed.late, filtered=False)
+    return _push_filtered(live, state, pushed)
+
+
+def _in_time(live: LiveQuery, clock: Clock, events: pa.Table) -> _InTime:
+    """Return the events that came in time, on the host; raises as :func:`push_events`."""
     timed, kept = timed_events(live.plan.query, events)
-    host, clock = to_host(timed), state.clock
+    host = to_host(timed)
     if live.tagging is not None:
         # runs read the events of few keys
         host = without_others(host, _MOST_OTHERS)
@@ -77,16 +113,21 @@ def push_events(
         late = rows[~in_time]
         refuse_late(live, clock, clock.pushed + late)
         host, times, rows = host.filter(pa.array(in_time)), times[in_time], rows[in_time]
-    moved = moved_clock(live, clock, times, pushed=events.num_rows, late=len(late))
-    if runs and is_due(live, moved) and _stays_whole(live, state, host):
-        return replace(add_events(replace(state, clock=moved), host, times, clock.pushed + rows), whole=True), late
+    return _InTime(host, times, rows, moved_clock(live, clock, times, pushed=events.num_rows, late=len(late)), late)
+
+
+def _push_filtered(live: LiveQuery, state: StreamState, pushed: _InTime) -> Pushed:
+    """Return the state with those of the events in time that some variable may bind, or with all if the others matter, too."""
+    host, times, rows, clock, late = pushed
     chosen, tags = bindable_events(live, host)
     if len(chosen) < len(rows):
         host, times, rows = take_events(host, chosen), times[chosen], rows[chosen]
-    return add_events(replace(state, clock=moved), host if live.rows is None else marked(host), times, clock.pushed + rows, tags), late
+    if live.rows is not None:
+        host = marked(host)
+    return Pushed(add_events(replace(state, clock=clock), host, times, state.clock.pushed + rows, tags), late)
 
 
-def _stays_whole(live: LiveQuery, state: StreamState, pushed: pa.Table) -> bool:
+def _stays_unfiltered(live: LiveQuery, state: StreamState, pushed: pa.Table) -> bool:
     """Return whether a push is large, and most of what the next run reads, and variables can bind many of its events."""
     if live.rows is not None or pushed.num_rows <= max(_LARGE, len(state.times)):
         return False
@@ -104,7 +145,8 @@ def with_tags(live: LiveQuery, state: StreamState) -> StreamState:
 
 def hold_events(live: LiveQuery, state: StreamState, events: pa.Table, numbers: npt.NDArray[np.int64]) -> StreamState:
     """Return the state with these events, which were kept elsewhere, in place of its own; raises as :func:`push_events`."""
-    return add_events(drop_first(state, len(state.times)), events, times_of(live, events), numbers)
+    emptied = release_dropped(drop_first(state, len(state.times)), len(state.times))
+    return add_events(emptied, events, times_of(live, events), numbers)
 
 
 def bindable_events(live: LiveQuery, events: pa.Table) -> tuple[Rows, Tags | None]:
@@ -125,14 +167,27 @@ def certain_matches(live: LiveQuery, state: StreamState, resources: Resources = 
     These are those that were not certain when the engine ran last. A stream that has finished has no watermark:
     then all other matches are certain.
     """
+    after, found = _run_over(live, state, resources)
+    return release_dropped(after, len(state.times)), found
+
+
+def run_pushed(live: LiveQuery, pushed: Pushed, resources: Resources) -> tuple[StreamState, pa.Table]:
+    """Return what :func:`certain_matches` does, of what was pushed just before."""
+    if pushed.filtered:
+        return certain_matches(live, pushed.state, resources)
+    after, found = _run_over(live, pushed.state, resources)
+    return keep_rows(after, *bindable_events(live, after.events)), found
+
+
+def _run_over(live: LiveQuery, state: StreamState, resources: Resources) -> tuple[StreamState, pa.Table]:
+    """Return what :func:`certain_matches` does; the state may hold the memory of the events that it left out."""
     assert len(state.times) == state.events.num_rows, "hold_events() puts events into a state"
     until = None if state.clock.finished else state.clock.watermark
     if live.rows is not None:
         after, found = certain_rows(live.rows, state, until, resources.threads, live.plan.settings.max_steps, resources.profile)
         return _counted(live, replace(after, clock=replace(state.clock, answered=until)), found.num_rows), found
     if live.timeouts is None:
-        after, found = _certain_matches(live, state, until, resources)
-        return _without_unbindable(live, after), found
+        return _certain_matches(live, state, until, resources)
     own = horizon_of(live.timeouts, Certain.WITH_WINDOW, state, until)
     # both runs read the same columns of the same events
     shared = EventColumns(state.events.slice(0, own.known), live.plan.query, threads=resources.threads)
@@ -140,12 +195,7 @@ def certain_matches(live: LiveQuery, state: StreamState, resources: Resources = 
     read = _read_by(live, Certain.WITH_WINDOW, state, own, shared)
     told, reported = replace(resources, spent=None), Reported(own.own)
     over = answer(live.timeouts, read.table, origin=read.origin, shared=read.shared, reported=reported, resources=told)
-    return _without_unbindable(live, after), pa.concat_tables([found, over])
-
-
-def _without_unbindable(live: LiveQuery, state: StreamState) -> StreamState:
-    """Return the state after a run, without the events of a whole push that no variable can bind, if they do not matter."""
-    return keep_rows(state, *bindable_events(live, state.events)) if state.whole else state
+    return after, pa.concat_tables([found, over])
 
 
 class _Read(NamedTuple):
@@ -162,7 +212,7 @@ def _read_by(live: LiveQuery, certain: Certain, state: StreamState, horizon: Hor
     What comes behind the watermark is not complete.
     """
     table, numbers = state.events.slice(0, horizon.known), state.numbers[: horizon.known]
-    chosen = None if state.whole else events_of_keys(live.tagging, certain, state, horizon, columns)
+    chosen = events_of_keys(live.tagging, certain, state, horizon, columns)
     if chosen is None:
         return _Read(table, Origin(live.schema, numbers), columns)
     return _Read(take_events(table, chosen), Origin(live.schema, numbers[chosen]), None)
@@ -256,7 +306,7 @@ def give_up_decided(live: LiveQuery, state: StreamState, threads: int | None, br
     if kept is None:
         return replace(state, settled=known)
     kept = with_ties(live.plan, state, known, kept)
-    return replace(drop_others(state, known, kept), settled=len(kept))
+    return replace(release_dropped(drop_others(state, known, kept), len(state.times)), settled=len(kept))
 
 
 def _decisive_rows(plan: Plan, decisive: Decisive, known: pa.Table, times: Times, threads: int | None) -> Rows | None:

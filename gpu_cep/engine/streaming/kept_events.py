@@ -73,30 +73,32 @@ def keep_from(state: StreamState, begin: Tick) -> StreamState:
 
 def drop_others(state: StreamState, before: int, kept: Rows) -> StreamState:
     """Return the state without those of its first events that are not `kept`; `before` says how many are first."""
-    dropped = before - len(kept)
-    if not dropped:
+    if len(kept) == before:
         return state
     rest = pa.concat_tables([take_events(state.events.slice(0, before), kept), state.events.slice(before)])
-    # a slice holds the memory of all that it was cut from
-    events = join_chunks(rest) if rest.num_rows <= dropped else few_chunks(rest)
-    return replace(state, events=events, **beside(state, lambda values: np.concatenate([values[kept], values[before:]])))
+    return replace(state, events=few_chunks(rest), **beside(state, lambda values: np.concatenate([values[kept], values[before:]])))
 
 
 def drop_first(state: StreamState, dropped: int) -> StreamState:
-    """Return the state without its first events."""
+    """Return the state without its first events, whose memory is held until :func:`release_dropped`."""
     if not dropped:
         return state
-    kept = state.events.slice(dropped)
-    # a slice holds the memory of all that it was cut from; of a whole push, what is left is copied next
-    joins = kept.num_rows <= dropped and not state.whole
-    events = join_chunks(kept) if joins else few_chunks(kept)
-    return replace(state, events=events, **beside(state, lambda values: values[dropped:]))
+    return replace(state, events=few_chunks(state.events.slice(dropped)), **beside(state, lambda values: values[dropped:]))
+
+
+def release_dropped(state: StreamState, before: int) -> StreamState:
+    """Return the state without the memory of dropped events if these were at least half of the events `before`.
+
+    A slice holds the memory of all that it was cut from.
+    """
+    kept = state.events.num_rows
+    return replace(state, events=join_chunks(state.events)) if kept < before and 2 * kept <= before else state
 
 
 def keep_rows(state: StreamState, rows: Rows, tags: Tags | None) -> StreamState:
     """Return the state with these of its events alone, whose `tags` are given."""
     events = join_chunks(take_events(state.events, rows))
-    return replace(state, events=events, times=state.times[rows], numbers=state.numbers[rows], tags=tags, whole=False)
+    return replace(state, events=events, times=state.times[rows], numbers=state.numbers[rows], tags=tags)
 
 
 def few_chunks(table: pa.Table) -> pa.Table:

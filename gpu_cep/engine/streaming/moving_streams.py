@@ -41,6 +41,8 @@ def events_of_keys(
     if known < _FEWEST:
         return None
     if state.tags is None:
+        if places.stop - places.start > _MOST * known:
+            return None
         chosen = _of_same_codes(columns, tagging.keys, places)
     else:
         chosen = _of_same_keys(state.tags[:known], state.tags[places], role)

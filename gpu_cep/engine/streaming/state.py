@@ -66,7 +66,6 @@ class StreamState:
     `numbering`: how many matches of each stream have been numbered, for ``output="events"`` (None: there are none).
     `settled`: how many of the known events were left when those that decide nothing more were last given up (0: none were).
     `tags`: those of the events (:mod:`gpu_cep.engine.streaming.event_tags`); None if they are found when they are needed.
-    `whole`: whether the events are those of a push as it came, until the run that follows leaves out what no variable can bind.
     """
 
     events: pa.Table
@@ -78,7 +77,6 @@ class StreamState:
     numbering: Numbering | None = None
     settled: int = 0
     tags: npt.NDArray[np.uint32] | None = None
-    whole: bool = False
 
 
 def first_state(schema: pa.Schema) -> StreamState:

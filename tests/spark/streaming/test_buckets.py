@@ -140,7 +140,7 @@ def batch_of(live: LiveQuery, events: pa.Table) -> tuple[pa.Table, int]:
 
 def certain_of(live: LiveQuery, events: pa.Table) -> tuple[pa.Table, int]:
     """What is certain once time has passed for ever, but further events may come; all of it are matches."""
-    state, _ = push_events(live, first_state(live.schema), events)
+    state = push_events(live, first_state(live.schema), events).state
     _, found = certain_matches(live, replace(state, clock=replace(state.clock, watermark=FOR_EVER * TICKS)))
     return found, found.num_rows
 
