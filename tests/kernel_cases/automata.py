@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.lowering.chains import chain_of
 from gpu_cep_kernels.automaton import chain_runs, enumeration, single_runs
-from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateTable, new_dead_ends
+from gpu_cep_kernels.automaton.dead_ends import ALWAYS, LAST_EVENT, NEVER, StateKeys, new_dead_ends
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.single_runs import CURRENT, FURTHER_ONLY, Judgements, Walk
 from gpu_cep_kernels.rules.cut import KEEP_ALL, KEEP_DISJOINT, KEEP_EARLIEST
@@ -38,7 +38,7 @@ _NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
 _ANY = pattern_table((1, 1, 1), ((1, 1), (1, 2), (1, 1)))
 _DEPTH = 64
 # The states of the second pattern under QUANTIFIED: b and c read a, and b its last event.
-_STATES = StateTable(
+_STATES = StateKeys(
     enough=np.array([1, 2, 1]),
     weight=np.array([1, 2, 6]),
     read=np.array([LAST_EVENT, LAST_EVENT]),

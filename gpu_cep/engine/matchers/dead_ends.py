@@ -26,7 +26,7 @@ from gpu_cep_kernels.automaton.dead_ends import (
     NEVER,
     NUMBER,
     DeadEnds,
-    StateTable,
+    StateKeys,
     new_dead_ends,
 )
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -42,7 +42,7 @@ _AGGREGATE_LOADS = ("load_count", "load_aggregate")
 Read = tuple[int, int]
 
 
-def allocate_dead_ends(states: StateTable | None, starts: Ints, ends: Places) -> DeadEnds:
+def allocate_dead_ends(states: StateKeys | None, starts: Ints, ends: Places) -> DeadEnds:
     """Return room for the dead ends in the windows [starts, ends); no room if `states` is None."""
     if states is None:
         return _no_dead_ends()
@@ -53,10 +53,10 @@ def allocate_dead_ends(states: StateTable | None, starts: Ints, ends: Places) ->
 def _no_dead_ends() -> DeadEnds:
     """Return no room for dead ends, into which nothing is ever written."""
     nothing = np.empty(0, np.int64)
-    return new_dead_ends(StateTable(nothing, nothing, nothing, nothing, np.empty(0, np.uint64), nothing), 0, 0)
+    return new_dead_ends(StateKeys(nothing, nothing, nothing, nothing, np.empty(0, np.uint64), nothing), 0, 0)
 
 
-def state_key_table(tables: MatcherTables) -> StateTable | None:
+def state_keys(tables: MatcherTables) -> StateKeys | None:
     """Return what identifies a state of a branch's automaton, or None if states cannot be identified.
 
     They cannot if there are too many variables or counts. Nor can they if a
@@ -73,7 +73,7 @@ def state_key_table(tables: MatcherTables) -> StateTable | None:
         later = bits & ~_closed_variables(v, tables)
         if later:
             readers[read, v] = readers.get((read, v), 0) | later
-    return StateTable(
+    return StateKeys(
         enough=np.array(enough, np.int64),
         weight=np.array([prod(each + 1 for each in enough[:v]) for v in positives], np.int64),
         read=np.array([read for read, _ in readers], np.int64),

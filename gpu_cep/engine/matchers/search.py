@@ -14,14 +14,14 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.matchers.dead_ends import state_key_table
+from gpu_cep.engine.matchers.dead_ends import state_keys
 from gpu_cep.engine.matchers.negation_scopes import negated_events, negation_table
 from gpu_cep.engine.matchers.partitions import partition_columns, partition_successors
 from gpu_cep.engine.matchers.start_limit import StartLimit, start_limit
 from gpu_cep.engine.phase_one.run import EventRun, JoinInputs
 from gpu_cep.engine.windows.candidates import BatchWindows
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep_kernels.automaton.dead_ends import StateTable
+from gpu_cep_kernels.automaton.dead_ends import StateKeys
 from gpu_cep_kernels.compile.launch import threads_for
 from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.phase_one.input_buffers import Streams
@@ -47,7 +47,7 @@ class Search(NamedTuple):
     ordered: OrderedEvents
     successor: Indices
     negations: NegationTable
-    state_keys: StateTable | None
+    state_keys: StateKeys | None
     budget: Account
     profile: Profile
     own: Own = WHOLE
@@ -128,7 +128,7 @@ def searches(
             ordered=ordered,
             successor=successors[split],
             negations=negation_table(plan, ordered, tables.branch, events),
-            state_keys=state_key_table(tables) if plan.strategy == "robust_skip_till_next_match" else None,
+            state_keys=state_keys(tables) if plan.strategy == "robust_skip_till_next_match" else None,
             budget=run.budget,
             profile=run.profile,
             own=run.reported.own,

@@ -46,7 +46,7 @@ NEVER, IN_A_START, ALWAYS = range(3)
 _COUNTS = 2
 
 
-class StateTable(NamedTuple):
+class StateKeys(NamedTuple):
     """Say what distinguishes two states of a run: v is a variable, k one thing that is read.
 
     - enough[v]: the number of v's events from which on more make no difference.
@@ -79,7 +79,7 @@ class DeadEnds(NamedTuple):
     - patience: the tables are used after so many searches in a row without a match.
     """
 
-    states: StateTable
+    states: StateKeys
     key: Ints
     keys: Ints
     behind: Ints
@@ -91,7 +91,7 @@ class DeadEnds(NamedTuple):
     patience: int
 
 
-def new_dead_ends(states: StateTable, places: int, patience: int) -> DeadEnds:
+def new_dead_ends(states: StateKeys, places: int, patience: int) -> DeadEnds:
     """Return an empty table of so many places, a power of two, or 0 to keep no dead ends."""
     words = _COUNTS + len(states.read)
     return DeadEnds(
@@ -122,7 +122,7 @@ def _readers(pattern: PatternTable, path: EventPath) -> Any:
 
 
 @rule
-def _word(k: int, depth: int, states: StateTable, path: EventPath) -> int:
+def _word(k: int, depth: int, states: StateKeys, path: EventPath) -> int:
     """Return the value of read k for a key: an event, or a number of events; −1 if there is none yet."""
     v, read, word = states.variable[k], states.read[k], -1
     if read == MATCH_START:

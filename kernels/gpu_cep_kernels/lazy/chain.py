@@ -51,7 +51,7 @@ class ChainMatches(NamedTuple):
     totals: Ints
 
 
-class Chain(NamedTuple):
+class ChainStack(NamedTuple):
     """Hold the stack of the enumeration; at depth d it binds variable ``order[d]``.
 
     - order: the variables; those behind the last depth are not bound.
@@ -89,7 +89,7 @@ def find_pivots(v: int, buffers: InputBuffers, pattern: PatternTable, own: int, 
     return first, last
 
 
-def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputBuffers, pattern: PatternTable, needs: Flags) -> Chain:
+def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputBuffers, pattern: PatternTable, needs: Flags) -> ChainStack:
     """Return the stack before the first pivot.
 
     `pivots` is their range in the buffers. The first `depths` variables of the order are bound.
@@ -99,7 +99,7 @@ def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputB
     known = np.arange(len(order))
     # of a quantified pivot only the first event is bound here
     known[0] = 0 if pattern.maximum[order[0]] == 1 else depths
-    return Chain(
+    return ChainStack(
         order=order.copy(),
         cursor=cursor,
         stop=stop,
@@ -117,7 +117,7 @@ def new_chain(order: Ints, depths: int, pivots: tuple[int, int], buffers: InputB
 @rule
 def _narrow(
     v: int, depth: int, known: tuple[int, int, int], span: tuple[int, int],
-    buffered: Buffered, pattern: PatternTable, chain: Chain, path: EventPath,
+    buffered: Buffered, pattern: PatternTable, chain: ChainStack, path: EventPath,
 ) -> tuple[int, int]:  # fmt: skip
     """Return the range of v's buffer, within the events of `span`, that fits what is bound above `depth`.
 
@@ -172,7 +172,7 @@ def _select(v: int, depth: int, events: Any, size: int, conditions: Conditions, 
 
 
 @rule
-def _judge(v: int, depth: int, events: Any, size: int, criteria: Criteria, chain: Chain, path: EventPath) -> int:
+def _judge(v: int, depth: int, events: Any, size: int, criteria: Criteria, chain: ChainStack, path: EventPath) -> int:
     """Keep those of ``events[:size]`` that no negation judged at `depth` rules out; return how many."""
     for n in range(chain.judged.size):
         if chain.judged[n] == depth:
@@ -182,7 +182,7 @@ def _judge(v: int, depth: int, events: Any, size: int, criteria: Criteria, chain
 
 
 @rule
-def _reorder(chain: Chain) -> None:
+def _reorder(chain: ChainStack) -> None:
     """Order the variables behind the pivot by how many of their events its window holds (paper, section 7)."""
     for d in range(2, chain.cursor.size):
         v = chain.order[d]
@@ -199,7 +199,7 @@ def _reorder(chain: Chain) -> None:
 
 
 @rule
-def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventPath, matches: ChainMatches) -> int:
+def _write(v: int, depth: int, block: Any, base: int, chain: ChainStack, path: EventPath, matches: ChainMatches) -> int:
     """Write matches: what is bound above `depth` with each event left in v's block; return how many.
 
     It stops where there is no more room.
@@ -222,7 +222,7 @@ def _write(v: int, depth: int, block: Any, base: int, chain: Chain, path: EventP
 
 @rule
 def _enumerate(
-    buffered: Buffered, criteria: Criteria, negated: bool | None, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
+    buffered: Buffered, criteria: Criteria, negated: bool | None, mode: LazyMode, chain: ChainStack, path: EventPath, matches: ChainMatches
 ) -> Status:
     """Run the body of both kernels; return why it stopped.
 
@@ -321,7 +321,7 @@ def _enumerate(
 
 @sequential(writes=("chain", "path", "matches"))
 def enumerate_chain(
-    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
+    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: ChainStack, path: EventPath, matches: ChainMatches
 ) -> Status:  # fmt: skip
     """Enumerate the matches of all pivots from where `chain` stands; return why it stopped. There are no negations.
 
@@ -335,7 +335,7 @@ def enumerate_chain(
 
 @sequential(writes=("chain", "path", "matches"))
 def enumerate_negated_chain(
-    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: Chain, path: EventPath, matches: ChainMatches
+    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: ChainStack, path: EventPath, matches: ChainMatches
 ) -> Status:  # fmt: skip
     """Do as :func:`enumerate_chain`, with negations."""
     return _enumerate(buffered, criteria, True, mode, chain, path, matches)

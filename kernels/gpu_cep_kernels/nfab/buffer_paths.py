@@ -36,7 +36,7 @@ class BufferPaths(NamedTuple):
     ends: PathEnds
 
 
-class Walk(NamedTuple):
+class BufferWalk(NamedTuple):
     """Hold the way back from a last event; d is a number of steps.
 
     - node[d]: the node that is d steps before the last one.
@@ -61,14 +61,14 @@ class _WalkState(NamedTuple):
 WalkState = _WalkState()
 
 
-def new_walk(depth: int) -> Walk:
+def new_walk(depth: int) -> BufferWalk:
     """Return an empty walk with room for so many steps."""
-    return Walk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(len(WalkState), np.int64))
+    return BufferWalk(np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(depth, np.int64), np.zeros(len(WalkState), np.int64))
 
 
-def deepen_walk(walk: Walk) -> Walk:
+def deepen_walk(walk: BufferWalk) -> BufferWalk:
     """Return `walk` with room for twice as many steps."""
-    return Walk(double_rows(walk.node), double_rows(walk.link), double_rows(walk.before), walk.state)
+    return BufferWalk(double_rows(walk.node), double_rows(walk.link), double_rows(walk.before), walk.state)
 
 
 def last_starts(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> Ints:
@@ -92,7 +92,7 @@ def path_ends(nodes: int, number: int, buffer: MatchBuffer, ends: MatchEnds) -> 
 
 
 @rule
-def _enter(node: int, buffer: MatchBuffer, walk: Walk) -> None:
+def _enter(node: int, buffer: MatchBuffer, walk: BufferWalk) -> None:
     """Append `node` to the walk, one step further back."""
     d = walk.state[WalkState.LENGTH]
     walk.node[d] = node
@@ -103,7 +103,7 @@ def _enter(node: int, buffer: MatchBuffer, walk: Walk) -> None:
 
 
 @rule
-def _step(earliest: int, buffer: MatchBuffer, walk: Walk) -> int:
+def _step(earliest: int, buffer: MatchBuffer, walk: BufferWalk) -> int:
     """Return the next untried node before the walk's last node; −1 if none is left.
 
     A path from a start at `earliest` or later must lead to it.
@@ -122,7 +122,7 @@ def _step(earliest: int, buffer: MatchBuffer, walk: Walk) -> int:
 
 
 @rule
-def _bind_path(buffer: MatchBuffer, walk: Walk, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
+def _bind_path(buffer: MatchBuffer, walk: BufferWalk, pattern: PatternTable, conditions: Conditions, path: EventPath) -> None:
     """Bind the events of the walk in their order."""
     length = walk.state[WalkState.LENGTH]
     for d in range(length):
@@ -155,7 +155,7 @@ def enumerate_paths(
     step_limit: int,
     read: BufferPaths,
     criteria: Criteria,
-    walk: Walk,
+    walk: BufferWalk,
     path: EventPath,
     matches: MatchTable,
 ) -> Status:

@@ -20,7 +20,7 @@ from gpu_cep_kernels.rules.tables import Criteria, EventPath, Ints, NegationTabl
 from gpu_cep_kernels.rules.ties import is_before
 
 
-class NegatedEvents(Protocol):
+class NegationLists(Protocol):
     """List the events that negations may rule out, as the fields of the same names of NegationTable."""
 
     @property
@@ -38,7 +38,7 @@ class NegatedEvents(Protocol):
 
 
 @rule
-def _is_before(one: int, other: int, negations: NegatedEvents) -> bool:
+def _is_before(one: int, other: int, negations: NegationLists) -> bool:
     """Return whether the first of two events of a stream is before the other; the table has times only if ties are strict."""
     return is_before(one, other, negations.times.size > 0, negations.times)
 
@@ -82,7 +82,7 @@ def _earliest_behind(n: int, base: int, negations: NegationTable, path: EventPat
 
 
 @rule
-def _is_too_early(place: int, latest: int, last: int, stream: int, negations: NegatedEvents) -> bool:
+def _is_too_early(place: int, latest: int, last: int, stream: int, negations: NegationLists) -> bool:
     """Return whether an event lies before the scope, which begins behind event `latest`.
 
     If `latest` is -1, the scope begins one window before the match's `last` event. Events of earlier streams lie before it.
@@ -97,7 +97,7 @@ def _is_too_early(place: int, latest: int, last: int, stream: int, negations: Ne
 
 
 @rule
-def is_too_late(place: int, earliest: int, first: int, stream: int, negations: NegatedEvents) -> bool:
+def is_too_late(place: int, earliest: int, first: int, stream: int, negations: NegationLists) -> bool:
     """Return whether an event lies behind the scope, which ends before event `earliest`.
 
     If `earliest` is -1, the scope ends one window behind the match's `first` event. Events of later streams lie behind it.
@@ -112,7 +112,7 @@ def is_too_late(place: int, earliest: int, first: int, stream: int, negations: N
 
 
 @rule
-def first_in_scope(n: int, latest: int, last: int, stream: int, near: int, negations: NegatedEvents) -> int:
+def first_in_scope(n: int, latest: int, last: int, stream: int, near: int, negations: NegationLists) -> int:
     """Return the index in ``negations.places`` at which negation n's scope begins; the search begins at index `near`."""
     low, high = negations.place_first[n], negations.place_first[n + 1]
     near, step = min(max(near, low), high), 1

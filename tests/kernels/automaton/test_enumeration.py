@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep_kernels.automaton.dead_ends import ALWAYS, NEVER, StateTable, new_dead_ends
+from gpu_cep_kernels.automaton.dead_ends import ALWAYS, NEVER, StateKeys, new_dead_ends
 from gpu_cep_kernels.automaton.enumeration import (
     CandidateWindows,
     Mode,
@@ -59,7 +59,7 @@ def counts_of(pattern):
     enough = np.array([least if most is None else most for least, most in pattern.quantifiers], np.int64)
     weight = np.cumprod([1, *(enough[:-1] + 1)]).astype(np.int64)
     lone = [ALWAYS if most == 1 and pattern.level.count(level) == 1 else NEVER for most, level in zip(enough, pattern.level, strict=True)]
-    return StateTable(enough, weight, NONE, NONE, NO_WORDS, np.array(lone, np.int64))
+    return StateKeys(enough, weight, NONE, NONE, NO_WORDS, np.array(lone, np.int64))
 
 
 class Enumeration:

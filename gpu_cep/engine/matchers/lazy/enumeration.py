@@ -18,7 +18,7 @@ from gpu_cep.engine.events.sampling import NOTHING, Sample, scatter_places, spre
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.records import record
-from gpu_cep_kernels.lazy.chain import Chain, ChainMatches, enumerate_chain, enumerate_negated_chain
+from gpu_cep_kernels.lazy.chain import ChainMatches, ChainStack, enumerate_chain, enumerate_negated_chain
 from gpu_cep_kernels.lazy.iteration_tables import (
     Iterations,
     IterationTable,
@@ -73,7 +73,7 @@ class ChainEnumeration:
     buffers: InputBuffers
     streams: Streams
     conditions: Conditions
-    chain: Chain
+    chain: ChainStack
     run: EventPath
     starting: bool
 

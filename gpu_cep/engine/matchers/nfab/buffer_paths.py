@@ -15,7 +15,7 @@ from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_tab
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.nfab.buffer_paths import BufferPaths, PathEnds, Walk, deepen_walk, enumerate_paths, new_walk
+from gpu_cep_kernels.nfab.buffer_paths import BufferPaths, BufferWalk, PathEnds, deepen_walk, enumerate_paths, new_walk
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer
 from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
 from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, MatchTable, PathState, Status
@@ -101,7 +101,7 @@ class _PathReader:
     paths: BatchPaths
     end: int
     run: EventPath
-    walk: Walk
+    walk: BufferWalk
 
     def advance(self, output: MatchTable, *, counting: bool) -> tuple[Status, int, int]:
         """Read on; returns why it stopped, and the numbers of matches and of events that it wrote.

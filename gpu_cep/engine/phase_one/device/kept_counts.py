@@ -13,13 +13,13 @@ from gpu_cep.engine.phase_one.device.disjoint_matches import (
     no_matches,
     shortest_matches,
 )
-from gpu_cep.engine.phase_one.device.opened_windows import Branches, Tables, Walk, account, hold, open_windows, windows_at_once
+from gpu_cep.engine.phase_one.device.opened_windows import BatchWalk, Branches, Tables, account, hold, open_windows, windows_at_once
 from gpu_cep.engine.phase_one.device.windows import DevicePattern
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array
 
 
-def kept_starts(walk: Walk, branches: Branches) -> Array | None:
+def kept_starts(walk: BatchWalk, branches: Branches) -> Array | None:
     """Return the events of a batch at which kept matches start, ascending; None if a window is left to the CPU."""
     device = walk.run.device
     earliest = no_matches(device, walk.batch.high - walk.batch.low)
@@ -30,7 +30,7 @@ def kept_starts(walk: Walk, branches: Branches) -> Array | None:
         return first[disjoint_matches(device, first, last, alone=True)] if keeps_disjoint(branches[0][0].plan) else first
 
 
-def _add_branch(walk: Walk, query: DevicePattern, tables: Tables, earliest: Array) -> bool:
+def _add_branch(walk: BatchWalk, query: DevicePattern, tables: Tables, earliest: Array) -> bool:
     """Add the matches of a branch to the earliest ones of each event; return whether no window is left to the CPU."""
     run, held = walk.run, hold(walk, query)
     if held is None:

@@ -31,7 +31,7 @@ Counted = CountedRuns | CountedSearches
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class BatchWalk:
     """A walk through the windows of a batch, which reports to `meter` and `profile`; `counts`: it counts matches if it can."""
 
     run: DeviceRun
@@ -43,7 +43,7 @@ class Walk:
     profile: Profile
 
 
-def hold(walk: Walk, query: DevicePattern) -> HeldWindows | None:
+def hold(walk: BatchWalk, query: DevicePattern) -> HeldWindows | None:
     """Return the candidate windows of a batch with their events; None if there are none. All else of the batch is let go."""
     device, batch, source = walk.run.device, walk.batch, walk.source
     windows = windows_on_device(query, batch, source, device, walk.profile)
@@ -58,7 +58,7 @@ def hold(walk: Walk, query: DevicePattern) -> HeldWindows | None:
         return replace(held, negations=negations_on_device(query, device, source, batch, windows, held.events))
 
 
-def windows_at_once(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> int:
+def windows_at_once(walk: BatchWalk, query: DevicePattern, tables: Tables, held: HeldWindows) -> int:
     """Return how many of the held windows are walked or searched through at a time; 0 if there is no room."""
     events, batch = int(held.events.size), walk.batch.high - walk.batch.low
     bytes_of = bytes_of_walk if isinstance(tables, WalkTables) else bytes_of_search
@@ -69,7 +69,7 @@ def windows_at_once(walk: Walk, query: DevicePattern, tables: Tables, held: Held
     return max(few, many)
 
 
-def open_windows(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> ChainWalks | WindowSearches:
+def open_windows(walk: BatchWalk, query: DevicePattern, tables: Tables, held: HeldWindows) -> ChainWalks | WindowSearches:
     """Return what walks or searches through the held windows of a batch, with what conditions read of their events."""
     run, low = walk.run, walk.batch.low
     rows = walk.source.rows(low, walk.batch.high)[held.events]
@@ -84,7 +84,7 @@ def bound_at_once(memory: DeviceMemory) -> int:
     return max(1, memory.bound_events // 2)
 
 
-def account(walk: Walk, counted: Counted, counting: bool) -> None:
+def account(walk: BatchWalk, counted: Counted, counting: bool) -> None:
     """Report what was found, and the steps that were made; matches that are only counted hold no events."""
     matches = counted.matches
     walk.profile.add("matches", matches)

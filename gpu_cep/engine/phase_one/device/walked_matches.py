@@ -31,10 +31,10 @@ from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSou
 from gpu_cep.engine.phase_one.device.held_windows import HeldWindows, OpenedWindows
 from gpu_cep.engine.phase_one.device.kept_counts import kept_starts
 from gpu_cep.engine.phase_one.device.opened_windows import (
+    BatchWalk,
     Branches,
     Counted,
     Tables,
-    Walk,
     account,
     bound_at_once,
     hold,
@@ -115,7 +115,7 @@ def _walk_batches(
     """Return what is found in each batch, and whether matches are counted: in all of them, or in none."""
 
     def walk(batch: Batch, counts: bool) -> _Walked:
-        begun = partial(Walk, run, source, memory, batch)
+        begun = partial(BatchWalk, run, source, memory, batch)
         if counts and _counts_by_starts(branches):
             counted = _count_kept(begun(True, Meter(run.budget), run.profile.apart()), branches)
             if counted is not None:
@@ -142,7 +142,7 @@ def _counts_by_starts(branches: Branches) -> bool:
     return not plan.settings.keeps_all and (len(branches) > 1 or not walks_patterns(plan))
 
 
-def _count_kept(walk: Walk, branches: Branches) -> _Walked | None:
+def _count_kept(walk: BatchWalk, branches: Branches) -> _Walked | None:
     """Return how many matches of a batch are kept, as those of its first branch; None if a window is left to the CPU."""
     first, device = kept_starts(walk, branches), walk.run.device
     if first is None:
@@ -192,7 +192,7 @@ def _renumber(matches: Matches, places: Indices) -> Matches:
     return Matches(places[matches.first], matches.counts, places[matches.events])
 
 
-def _walk_batch(walk: Walk, branches: Branches) -> _Walked:
+def _walk_batch(walk: BatchWalk, branches: Branches) -> _Walked:
     """Return what is found of each branch in a batch."""
     walked, device = [_walk_branch(walk, *branch) for branch in branches], walk.run.device
     with walk.profile.stage("candidates back"):
@@ -230,7 +230,7 @@ def _among_used(device: Device, part: _WalkedBranch, used: Array | None, numbers
     return [_renumber(each, places) for each in part.found]
 
 
-def _walk_branch(walk: Walk, query: DevicePattern, tables: Tables) -> _WalkedBranch:
+def _walk_branch(walk: BatchWalk, query: DevicePattern, tables: Tables) -> _WalkedBranch:
     """Return what is found of a branch in a batch."""
     held, xp = hold(walk, query), walk.run.device.xp
     if held is None:
@@ -238,7 +238,7 @@ def _walk_branch(walk: Walk, query: DevicePattern, tables: Tables) -> _WalkedBra
     return _walk_windows(walk, query, tables, held)
 
 
-def _walk_windows(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWindows) -> _WalkedBranch:
+def _walk_windows(walk: BatchWalk, query: DevicePattern, tables: Tables, held: HeldWindows) -> _WalkedBranch:
     """Return what is found in the candidate windows of a batch."""
     run, batch, source, memory = walk.run, walk.batch, walk.source, walk.memory
     device, size, keeps_all = run.device, int(held.starts.size), query.plan.settings.keeps_all
@@ -270,7 +270,7 @@ def _walk_windows(walk: Walk, query: DevicePattern, tables: Tables, held: HeldWi
     return _WalkedBranch(held.events, used, found, np.concatenate(totals) if counting else None, np.concatenate(left))
 
 
-def _count_by_stream(walk: Walk, walks: OpenedWindows, runs: Counted, used: Array) -> tuple[Matches, Indices]:
+def _count_by_stream(walk: BatchWalk, walks: OpenedWindows, runs: Counted, used: Array) -> tuple[Matches, Indices]:
     """Return the first match of each stream, which binds no events, and how many there are; its first event is marked as `used`.
 
     Events have their numbers in the batch.

@@ -13,7 +13,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.matchers import dead_ends
 from gpu_cep.engine.matchers.automaton import ses_automaton
-from gpu_cep.engine.matchers.dead_ends import state_key_table
+from gpu_cep.engine.matchers.dead_ends import state_keys
 from gpu_cep_kernels.automaton.dead_ends import ALL_EVENTS, AT_THE_END, FIRST_EVENT, LAST_EVENT, MATCH_END, MATCH_START, NUMBER
 from tests.conformance.expectation import answered, expected
 from tests.drawn.patterns import ALL_OPERATORS
@@ -113,7 +113,7 @@ READS = {FIRST_EVENT: "first", LAST_EVENT: "last", NUMBER: "number", ALL_EVENTS:
 def states_of(query):
     """What is read of each variable, by which others; None if states are not told apart."""
     plan = cep.explain(stream(0), f"PATTERN {query} WITHIN 9", strategy=ROBUST).plan
-    table = state_key_table(matcher_tables(plan, EventColumns(stream(0), plan.query, threads=1))[0])
+    table = state_keys(matcher_tables(plan, EventColumns(stream(0), plan.query, threads=1))[0])
     return table and {
         f"{READS[read]} {'abcd'[v]}": "".join("abcd$"[min(u, 4)] for u in range(AT_THE_END + 1) if readers >> u & 1)
         for read, v, readers in zip(table.read.tolist(), table.variable.tolist(), table.readers.tolist(), strict=True)
