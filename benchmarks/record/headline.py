@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.record import followed, layouts, pages, pushes
+from benchmarks.record import followed, layouts, pages, push_kinds, pushes
 from benchmarks.record.folders import RESULTS, ROOT
 
 PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("performance", "event-files", "streams", "cluster")))
@@ -240,6 +240,13 @@ def streamed() -> str:
     record = pages.read(PUSHES)
     shown = pushes.medians([pushes.Pushed(**each) for each in record["pushes"]])
     return f"{shown}\n\n{_source(PUSHES)} {record['threads']} thread."
+
+
+def pushed_kinds(path: Path) -> str:
+    """Return what pushes of kinds of questions take beside `match` over the same events."""
+    record = pages.read(path)
+    shown = push_kinds.table([push_kinds.PushedKind(**each) for each in record["pushes"]])
+    return f"{shown}\n\n{_source(path)} {record['threads']} thread."
 
 
 def streams_followed() -> str:
