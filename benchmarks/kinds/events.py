@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.workloads.questions import DEFAULT_EVENTS, Workload, generate
@@ -69,6 +70,14 @@ def through_parquet(events: pa.Table, group: int | None = None) -> pa.Table:
     sink = pa.BufferOutputStream()
     pq.write_table(events, sink, row_group_size=group)
     return pq.read_table(pa.BufferReader(sink.getvalue()))
+
+
+def with_own_texts(events: pa.Table) -> pa.Table:
+    """Return the events with dictionaries that hold their own texts alone."""
+    for name, column in zip(events.column_names, events.columns, strict=True):
+        if pa.types.is_dictionary(column.type):
+            events = _replaced(events, name, pc.dictionary_encode(column.cast(column.type.value_type).combine_chunks()))
+    return events
 
 
 def plain_types(events: pa.Table) -> pa.Table:

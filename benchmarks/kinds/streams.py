@@ -23,7 +23,7 @@ import pyarrow as pa
 
 import gpu_cep
 from benchmarks.baselines.measure import Disagreement
-from benchmarks.kinds.events import make
+from benchmarks.kinds.events import make, through_parquet, with_own_texts
 from benchmarks.kinds.questions import KINDS, Kind
 from benchmarks.record import machine, pages
 from benchmarks.record.folders import RESULTS
@@ -62,10 +62,10 @@ class Asked:
         return sum(len(live.push(part)) for part in parts) + len(live.finish())
 
     def parts(self, push: int) -> list[pa.Table]:
-        """Return the events of each push of about `push` events; those of one time are in one push."""
+        """Return the events of each push of about `push` events, with dictionaries of their texts; those of one time are in one push."""
         times = self.events["ts"].to_numpy()
         begins = np.unique(np.searchsorted(times, times[::push])).tolist()
-        return [self.events.slice(begin, end - begin) for begin, end in zip(begins, [*begins[1:], len(times)], strict=True)]
+        return [with_own_texts(self.events.slice(begin, end - begin)) for begin, end in zip(begins, [*begins[1:], len(times)], strict=True)]
 
 
 def asked_of(kind: Kind, events: int, keys: int, threads: int) -> Asked:
@@ -78,7 +78,8 @@ def asked_of(kind: Kind, events: int, keys: int, threads: int) -> Asked:
         ticks = str(kind.ticks(events))
         named = replace(kind, conditions=tuple(each.replace("{ticks}", ticks) for each in kind.conditions), within=True)
         kind = _with_window(named, most, _GAPS)
-    return Asked(kind, keys if kind.keyed else 0, make(kind.workload, kind.shape, events), kind.text(events, items=True), threads)
+    made = through_parquet(make(kind.workload, kind.shape, events))
+    return Asked(kind, keys if kind.keyed else 0, made, kind.text(events, items=True), threads)
 
 
 def _with_window(kind: Kind, most: int, times: int = 1) -> Kind:
@@ -128,7 +129,8 @@ def markdown(where: dict[str, str], found: Sequence[PushedKind], threads: int, r
             f"# Kinds of questions in streams, {where['machine']}, {where['day']}",
             "",
             f"Commit {where['commit']}; load average {where['load']} before the run; {threads} thread(s), {found[0].events:,} events",
-            f"in the order of time, processor time, the least of {repeats} runs in turns. Written by `python -m benchmarks.kinds.streams`.",
+            f"in the order of time, dictionaries of each chunk's own texts; processor time, the least of {repeats} runs in turns.",
+            "Written by `python -m benchmarks.kinds.streams`.",
             "",
             "The first figure is the rate of pushes of so many events as a share of that of `match` over all events at once, the other the",
             "milliseconds of a push, as the mean of all. The end of the stream counts as a part of them.",
