@@ -189,9 +189,9 @@ def test_the_least_budget_is_named_and_kept(counted, case, size):
 
 
 @each_case_and_situations
-@pytest.mark.parametrize("factor", [pytest.param(1.5, marks=pytest.mark.full), 3, pytest.param(10, marks=pytest.mark.full)])
-def test_budgets_are_kept(counted, case, factor):
-    table = events(LARGE, **case.events)
+@pytest.mark.parametrize(("factor", "size"), [(3, SMALL), *(pytest.param(each, LARGE, marks=pytest.mark.full) for each in (1.5, 3, 10))])
+def test_budgets_are_kept(counted, case, factor, size):
+    table = events(size, **case.events)
     budget = int(factor * refused(case, table, 1))
     assert 0 < peak(counted, case, table, budget) <= budget
 
