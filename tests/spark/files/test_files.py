@@ -80,7 +80,14 @@ def assert_same_types(frame: DataFrame, query: str, **options: Any) -> None:
     assert of_files.dtypes == of_spark.dtypes
 
 
-@pytest.mark.parametrize("name", QUERIES)
+# what strategies read around a slice is tested without Spark, and those of the fast suite read on, back and on, or nothing around it
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("next", "contiguity of partitions", "both", "no time") else pytest.param(name, marks=pytest.mark.full)
+        for name in QUERIES
+    ],
+)
 def test_slices_of_files_have_the_matches_of_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     table = in_order(seed=len(name))
     assert assert_same(spark.read.parquet(write(table, tmp_path / "t")), QUERIES[name], table, partition_by="s")
@@ -103,14 +110,14 @@ def test_slices_with_many_matches_far_from_their_borders(spark: SparkSession, tm
     assert assert_same(frame, "PATTERN SEQ(A a, B b) WITHIN 5", output=output, **options)
 
 
-@pytest.mark.parametrize("name", ["next", "both"])
-def test_one_piece_answers_everything(spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_piece_answers_everything(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_pieces, "FEWEST_ROWS", ROWS)
     monkeypatch.setattr(file_pieces, "ROWS_OF_START", ROWS)
-    frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
-    for query in (QUERIES[name], "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", INTERVALS, "PATTERN SEQ(A a, D d)"):
+    table = in_order()
+    frame = spark.read.parquet(write(table, tmp_path / "t"))
+    for query in (QUERIES["next"], QUERIES["both"], "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", INTERVALS, "PATTERN SEQ(A a, D d)"):
         found = cep.gpu_match(frame, query, scan="files", partition_by="s")
-        assert as_set(found.toArrow()) == as_set(matched_here(frame, query, partition_by="s"))
+        assert as_set(found.toArrow()) == as_set(matched_here(frame, query, rows=table, partition_by="s"))
 
 
 def test_projections_and_filters_of_the_frame(spark: SparkSession, tmp_path: Path) -> None:
@@ -326,7 +333,7 @@ def test_little_memory_splits_streams_and_slices(spark: SparkSession, tmp_path: 
     assert assert_same(frame, QUERIES["next"], partition_by="s", worker_memory=40_000)
 
 
-@pytest.mark.parametrize("memory", [None, 4_000_000])
+@pytest.mark.parametrize("memory", [pytest.param(None, marks=pytest.mark.full), 4_000_000])
 def test_text_that_comes_as_dictionaries(spark: SparkSession, tmp_path: Path, memory: int | None) -> None:
     """From 65,536 rows of a row group on, a worker reads text as dictionaries; pieces that do not fit are split and spilled."""
     rows = 150_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +18,7 @@ from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 from gpu_cep_spark.narrowing.pushdown import event_filter, read_columns
 from gpu_cep_spark.schemas import arrow_schema
+from tests.effort import every_value
 from tests.spark.samples import as_set
 
 TEXT = ("'a'", "'A'", "''", "'ab'", "'a '")
@@ -126,14 +128,12 @@ def test_filters_keep_what_the_engine_keeps(frame: DataFrame) -> None:
     assert len(pushed) > 150
 
 
-@pytest.mark.parametrize("name", ["padded", "any_case"])
-@pytest.mark.parametrize(
-    ("returned", "options"),
-    [("", {"output": "count"}), ("", {"output": "count", "prune": False}), ("RETURN x.ts AS t", {}), ("RETURN x.{0} AS c", {})],
+@every_value(
+    name=["padded", "any_case"],
+    asked=[("", {"output": "count"}), ("", {"output": "count", "prune": False}), ("RETURN x.ts AS t", {}), ("RETURN x.{0} AS c", {})],
 )
-def test_no_form_of_the_output_changes_the_matches(
-    spark: SparkSession, catalog: str, name: str, returned: str, options: dict[str, object]
-) -> None:
+def test_no_form_of_the_output_changes_the_matches(spark: SparkSession, catalog: str, name: str, asked: tuple[str, dict[str, Any]]) -> None:
+    returned, options = asked
     frame = spark.table(catalog).select("ts", name)
     text = f"PATTERN x WHERE x.{name} IN ('a', 'ab', 'A   ') AND x.{name} <> 'ab' {returned.format(name)}"
     local: pa.Table = cep.match(frame.toArrow(), text, **options)

@@ -22,6 +22,7 @@ from gpu_cep_spark.assembly import assemble
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.slices.statistics import time_span
 from gpu_cep_spark.slices.sums import add_up
+from tests.effort import every_value
 from tests.spark.samples import as_set
 from tests.spark.test_contract import physical_plan
 from tests.spark.test_matching import spread
@@ -77,7 +78,8 @@ def test_slices_have_the_matches_of_streams(spark: SparkSession, name: str) -> N
     assert assert_same(spark, streams(400, seed=len(name)), QUERIES[name], partition_by="s").num_rows
 
 
-@pytest.mark.parametrize("order", [None, "a.n - c.n desc", "c.s", "a.k"])
+# which matches come first is the engine's to say; the fast suite asks with an order, and without one
+@pytest.mark.parametrize("order", [None, "a.n - c.n desc", *(pytest.param(each, marks=pytest.mark.full) for each in ("c.s", "a.k"))])
 def test_some_matches_of_each_first_event(spark: SparkSession, order: str | None) -> None:
     query, options = "PATTERN SEQ(A a, C c) WHERE skip_till_any_match { } WITHIN 6", {"limit_per_start": 2, "order_matches_by": order}
     table = streams(200, seed=5)
@@ -87,9 +89,9 @@ def test_some_matches_of_each_first_event(spark: SparkSession, order: str | None
         assert_same_of(spark.createDataFrame(table), query, slices=slices, rows=table, output="count", **options)
 
 
-@pytest.mark.parametrize("name", ["any", "returned"])
-@pytest.mark.parametrize(("output", "keys"), [("events", None), ("events", ("s", "k")), ("count", None)])
-def test_outputs(spark: SparkSession, name: str, output: str, keys: Any) -> None:
+@every_value(name=["any", "returned"], asked=[("events", None), ("events", ("s", "k")), ("count", None)])
+def test_outputs(spark: SparkSession, name: str, asked: tuple[str, Any]) -> None:
+    output, keys = asked
     wanted = QUERIES[name].replace("a.k < c.k", "a.n < c.n")
     assert assert_same(spark, streams(150, seed=1), wanted, partition_by=keys, output=output, columns=["n"]).num_rows
 
@@ -239,12 +241,10 @@ SITUATIONS = {
 }
 
 
-@pytest.mark.parametrize("name", SITUATIONS)
-@pytest.mark.parametrize(
-    ("output", "keys", "length", "detect"), [("matches", None, "auto", "early"), ("events", "s", 20, "final"), ("count", None, 23, "final")]
-)
-def test_situations(spark: SparkSession, name: str, detect: str, output: str, keys: Any, length: Any) -> None:
+@every_value(name=list(SITUATIONS), asked=[("matches", None, "auto", "early"), ("events", "s", 20, "final"), ("count", None, 23, "final")])
+def test_situations(spark: SparkSession, name: str, asked: tuple[str, Any, Any, str]) -> None:
     """Those that begin with a slice are told from those that go on, however far back the event before is."""
+    output, keys, length, detect = asked
     table = streams(300, seed=12)
     apart = table.set_column(
         0, "ts", pa.array(np.where(table["n"].to_numpy() % 3 == 0, 50 * table["ts"].to_numpy(), table["ts"].to_numpy()))
