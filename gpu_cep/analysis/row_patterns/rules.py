@@ -45,6 +45,9 @@ def _check(node: Node, holder: _Holder, clause: str, faults: Faults) -> None:
             _check_argument(node, node.argument, faults)
         case MatchNumber() if clause == "DEFINE":
             faults.error("MATCH_NUMBER() has no place in DEFINE", node.span, "a match is counted when it is found: return it in MEASURES")
+        case MatchNumber() if isinstance(holder, RowAggregate):
+            hint = "it is the same in all rows of a match: compute with it outside of the aggregate"
+            faults.error(f"MATCH_NUMBER() has no place in {holder.function}", node.span, hint)
     if isinstance(node, Navigation | RowAggregate):
         if node.semantics == "FINAL" and clause == "DEFINE":
             faults.error(

@@ -153,9 +153,9 @@ class Placement:
                 place = replace(place, from_first=function == "first", final=semantics == "final", offset=offset)
                 argument = inner
         moved = self._move(argument, replace(place, members=self.members(_variable_read(argument, len(self.bound.variables) - 1))))
-        if isinstance(moved, Field) or _is_strict(moved):
+        if isinstance(moved, Field) or self._is_strict(moved):
             return moved
-        place = next(self.places[leaf.variable] for leaf in leaves(moved) if isinstance(leaf, Field))
+        place = next(self.places[leaf.variable] for leaf in leaves(moved) if self._is_strict(leaf))
         there = self.read(self.columns.present, replace(place, inside=False), INTEGER)
         return Operation("case", (Operation("eq", (there, there), _TRUTH), moved, Constant(None, moved.type)), moved.type)
 
@@ -166,9 +166,17 @@ class Placement:
                 return self.read(expression.column, place, expression.type)
             case Operation(name="classifier"):
                 return self.read(self.columns.classifier, replace(place, inside=True), STRING)
+            case Operation(name="match_number"):
+                return self.place(expression)
             case Operation(arguments=arguments):
                 return replace(expression, arguments=tuple(self._move(argument, place) for argument in arguments))
         return expression
+
+    def _is_strict(self, expression: Bound) -> bool:
+        """Return whether an expression is NULL where one of the rows that it reads is not there; the match always has a number."""
+        if isinstance(expression, Operation):
+            return expression.name in STRICT and any(map(self._is_strict, expression.arguments))
+        return isinstance(expression, Field) and expression.column != self.columns.match_number
 
     def _total(self, name: str, argument: Bound, type: DataType) -> Bound:
         semantics, _, function = name.partition(" ")
@@ -222,13 +230,6 @@ def _variable_read(expression: Bound, any_row: int) -> int:
             found = (_variable_read(argument, any_row) for argument in arguments)
             return next((variable for variable in found if variable != any_row), any_row)
     return any_row
-
-
-def _is_strict(expression: Bound) -> bool:
-    """Return whether an expression is NULL where one of its fields is."""
-    if isinstance(expression, Operation):
-        return expression.name in STRICT and any(map(_is_strict, expression.arguments))
-    return isinstance(expression, Field)
 
 
 _TRUTH = DataType(Kind.BOOLEAN)

@@ -68,6 +68,10 @@ def faults(clauses: str, **options) -> list[tuple[str, str]]:
         ("MEASURES PREV(LAST(A.x + B.x)) AS m PATTERN (A B)", "LAST(A.x + B.x)", "mixes rows"),
         # aggregates
         ("MEASURES sum(avg(A.x)) AS m PATTERN (A)", "avg(A.x)", "avg(A.x) has no place in sum; aggregates do not nest"),
+        (
+            "MEASURES sum(x + MATCH_NUMBER()) AS m PATTERN (A)", "MATCH_NUMBER()",
+            "MATCH_NUMBER() has no place in sum; it is the same in all rows of a match",
+        ),
         ("MEASURES sum(LAST(A.x)) AS m PATTERN (A)", "LAST(A.x)", "LAST(A.x) has no place in an aggregate"),
         ("MEASURES LAST(sum(A.x)) AS m PATTERN (A)", "sum(A.x)", "sum(A.x) has no place in LAST"),
         ("MEASURES PREV(sum(A.x)) AS m PATTERN (A)", "sum(A.x)", "sum(A.x) has no place in PREV"),
