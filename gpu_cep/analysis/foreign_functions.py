@@ -34,20 +34,38 @@ _ELSEWHERE = {
     **dict.fromkeys(("regexp", "rlike", "regexp_matches", "regexp_instr"), "write regexp_like({0}, {pattern})"),
     **dict.fromkeys(("len", "size", "char_length", "cardinality"), "length({0}) counts the characters of a text, count(v) events"),
     **dict.fromkeys(("weekday", "dow", "day_of_week"), "write dayofweek({0}): 1 for Sunday to 7 for Saturday"),
-    **dict.fromkeys(("any", "some", "all", "every", "exists", "bool_or", "bool_and"), _EACH),
+    **dict.fromkeys(("any", "some", "all", "every", "exists", "bool_or", "bool_and", "logical_or", "logical_and"), _EACH),
+    **dict.fromkeys(("count_if", "countif"), "a condition on v stands in WHERE, and count(v) counts the events of v"),
+    **dict.fromkeys(("max_by", "min_by", "arg_max", "arg_min"), _OF_VALUES),
+    **dict.fromkeys(("any_value", "arbitrary"), "write first({0})"),
     **dict.fromkeys(("start", "end", "duration"), _SITUATIONS),
     "log": "write ln({last}), log2({last}) or log10({last})",
     "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
     "lag": "write prev({0}), the value of the event bound just before",
     "lead": "there is no LEAD: compare an event with the one before it, prev({0}) with {0}",
 }
+_ROWS = "ALL ROWS PER MATCH gives the rows of each match, from which the statement around computes it"
+# The same in row patterns, where aggregates take expressions.
+_IN_ROWS = _ELSEWHERE | {
+    **dict.fromkeys(("any", "some", "bool_or", "logical_or"), "write max(CASE WHEN {0} THEN 1 ELSE 0 END) = 1"),
+    **dict.fromkeys(("all", "every", "bool_and", "logical_and"), "write min(CASE WHEN {0} THEN 1 ELSE 0 END) = 1"),
+    **dict.fromkeys(("count_if", "countif"), "write count(CASE WHEN {0} THEN 1 END)"),
+    **dict.fromkeys(("max_by", "min_by", "arg_max", "arg_min"), _ROWS),
+    **dict.fromkeys(("any_value", "arbitrary", "rpr_first"), "write FIRST({0})"),
+    "rpr_last": "write LAST({0})",
+    "match_row_number": "write count(*), the number of the rows of the match up to this one",
+}
 _EXAMPLES = ("v.attr", "x", "y")
 """What stands in a hint for arguments that a call leaves out."""
 
 
-def written_here(name: str, call: Call) -> str | None:
-    """Return what to write in place of the call of function `name`, with its arguments; None if the function is not known."""
-    if name not in _ELSEWHERE:
+def written_here(name: str, call: Call, *, of_rows: bool = False) -> str | None:
+    """Return what to write in place of the call of function `name`, with its arguments; None if the function is not known.
+
+    `of_rows`: whether the call stands in a row pattern.
+    """
+    instead = (_IN_ROWS if of_rows else _ELSEWHERE).get(name)
+    if instead is None:
         return None
     given = [format_expression(argument) for argument in call.arguments]
     arguments = [*given, *_EXAMPLES[len(given) :]]
@@ -57,12 +75,17 @@ def written_here(name: str, call: Call) -> str | None:
         case _:
             pattern, like = "'pattern'", "text"
     everything, last = ", ".join(given if len(given) > 1 else arguments[:2]), arguments[max(0, len(given) - 1)]
-    return _ELSEWHERE[name].format(*arguments, last=last, all=everything, pattern=pattern, like=like.replace("'", "''"))
+    return instead.format(*arguments, last=last, all=everything, pattern=pattern, like=like.replace("'", "''"))
 
 
-def list_written_here(call: Call) -> str | None:
-    """Return what to write in place of a function that makes a list of values; None for other functions."""
+def list_written_here(call: Call, *, of_rows: bool = False) -> str | None:
+    """Return what to write in place of a function that makes a list of values; None for other functions.
+
+    `of_rows`: whether the call stands in a row pattern.
+    """
     if call.function not in _LISTS:
         return None
+    if of_rows:
+        return _ROWS
     argument = format_expression(call.arguments[0]) if call.arguments else _EXAMPLES[0]
     return f"RETURN {argument} is the list of its values, if the variable has a quantifier"

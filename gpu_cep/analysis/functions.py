@@ -62,7 +62,7 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     name = ALIASES.get(call.function, call.function)
     own = {function.name: function for function in scope.functions}
     function = KERNEL_FUNCTIONS.get(name) or HOST_FUNCTIONS.get(name) or own.get(name)
-    if function is None and (instead := foreign_functions.written_here(name, call)):
+    if function is None and (instead := foreign_functions.written_here(name, call, of_rows=scope.of_rows)):
         scope.faults.error(f"unknown function {call.function!r}", call.span, instead)
         return FAULTY
     if function is None:
@@ -82,7 +82,7 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
 def refuse_list(call: Call, scope: Scope) -> bool:
     """Record a fault if a function makes a list of values in another language, and return whether it does: a reference is that list."""
     own = any(function.name == call.function for function in scope.functions)
-    hint = None if own else foreign_functions.list_written_here(call)
+    hint = None if own else foreign_functions.list_written_here(call, of_rows=scope.of_rows)
     if hint is not None:
         scope.faults.error(f"unknown function {call.function!r}", call.span, hint)
     return hint is not None

@@ -34,6 +34,7 @@ class Scope:
     `texts`: the names of a row pattern that are compared with texts, and may be texts themselves.
     `beside`: the type of what stands beside an unknown name, if that is certainly no text; OTHER if only that much is known.
     `time`: the type of starts and ends, if the variables are situations.
+    `of_rows`: whether the expressions are those of a row pattern.
     """
 
     schema: Schema
@@ -49,6 +50,7 @@ class Scope:
     texts: frozenset[str] = frozenset()
     beside: DataType | None = None
     timestamp: int | None = None
+    of_rows: bool = False
 
     @classmethod
     def of_query(

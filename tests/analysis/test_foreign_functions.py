@@ -18,6 +18,7 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
         ("now() > a.ts", f"unknown function 'now'; {NOW}"),
         ("NVL(a.n, 1) = 1", "unknown function 'nvl'; write coalesce(a.n, 1)"),
         ("if() = 1", "unknown function 'if'; write CASE WHEN v.attr THEN x ELSE y END"),
+        ("any_value(b.n) > 1", "unknown function 'any_value'; write first(b.n)"),
         ("rlike(a.s, b.s)", "unknown function 'rlike'; write regexp_like(a.s, 'pattern')"),
     ],
 )

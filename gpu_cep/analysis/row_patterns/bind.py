@@ -106,9 +106,9 @@ def _with_keywords(query: RowPatternQuery, schema: Schema, options: Options, fau
 
 
 def _with_texts(scope: Scope, query: RowPatternQuery) -> Scope:
-    """Return `scope` with the names in the query's expressions that may be texts."""
+    """Return `scope` as that of a row pattern, with the names in the query's expressions that may be texts."""
     expressions = (*(each.expression for each in query.measures), *(each.condition for each in query.definitions))
-    return replace(scope, texts=frozenset(chain.from_iterable(names_beside_texts(each, scope) for each in expressions)))
+    return replace(scope, of_rows=True, texts=frozenset(chain.from_iterable(names_beside_texts(each, scope) for each in expressions)))
 
 
 def _place(column: Column, schema: Schema) -> str | None:

@@ -48,10 +48,19 @@ _FORMS = (
     (r"over\s*\(", "aggregates cover rows of the match; functions over windows stand in a relation before or around MATCH_RECOGNIZE"),
     (r"\|\|", "texts are not joined here: join them in a relation before, or in the statement around MATCH_RECOGNIZE"),
     (r"distinct\s+from\b", "ask for NULL by itself: x <> y OR (x IS NULL) <> (y IS NULL)"),
+    (r"limit\s+duration\b", "the longest time of a match stands behind PATTERN (…): WITHIN 1 MINUTE"),
     (r"at\s+time\s+zone\b", "convert the column in a relation before MATCH_RECOGNIZE"),
     (r"select\b", "here stands MATCH_RECOGNIZE (…) alone, without the statement around it"),
 )
-# Matched from the word before the mistake: IS NOT is known.
+# The clause, the terminal before the mistake (any if it is empty) and that of the mistake -> what to write instead.
+_PLACES = {
+    ("_PATTERN", "", "_DOT"): "any row is a variable without a condition: PATTERN (A X* B)",
+    ("_PATTERN", "_BAR", "_RPAR"): "an alternative without rows is written (): PATTERN (A | ())",
+    ("_PARTITION", "", "_LPAR"): "keys are columns: compute them in a relation before MATCH_RECOGNIZE",
+    ("_ORDER", "", "_LPAR"): "rows are ordered by columns: compute them in a relation before MATCH_RECOGNIZE",
+}
+# Matched from the word before the mistake: IS NOT is known, and a number may stand before a word.
+_BIGQUERY = re.compile(r"options\s*\(", re.IGNORECASE)
 _LENGTH = re.compile(r"interval\s*['\d]", re.IGNORECASE)
 _NOT_DISTINCT = re.compile(r"not\s+distinct\s+from\b", re.IGNORECASE)
 
@@ -133,10 +142,16 @@ def _hint(mistake: Mistake) -> str | None:
         return not_closed(mistake)
     if mistake.begins(_NOT_DISTINCT):
         return "ask for NULL by itself: x = y OR x IS NULL AND y IS NULL"
+    if mistake.begins(_BIGQUERY):
+        return "the first match in order of preference is taken, as if use_longest_match were FALSE: write longer alternatives first"
     if mistake.begins(_LENGTH) or mistake.expected == {"UNIT"}:
         return INTERVAL
     if _clause(mistake) == "_PATTERN" and (mistake.found.type == "_COMMA" or mistake.read[-1].type == "_PATTERN"):
         return _SEQUENCE
+    place = _clause(mistake), mistake.read[-1].type if mistake.read else "", mistake.found.type
+    for (clause, before, found), hint in _PLACES.items():
+        if clause == place[0] and before in ("", place[1]) and found == place[2]:
+            return hint
     start = mistake.found.start_pos or 0
     foreign = next((hint for form, hint in _FORMS if re.compile(form, re.IGNORECASE).match(mistake.text, start)), None)
     compared = foreign or comparison_at(mistake)

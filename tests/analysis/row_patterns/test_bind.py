@@ -77,6 +77,9 @@ def faults(clauses: str, **options) -> list[tuple[str, str]]:
         ("MEASURES PREV(sum(A.x)) AS m PATTERN (A)", "sum(A.x)", "sum(A.x) has no place in PREV"),
         ("MEASURES sum(PREV(A.x)) AS m PATTERN (A)", "PREV(A.x)", "PREV(A.x) has no place in an aggregate"),
         ("MEASURES FIRST(FIRST(A.x)) AS m PATTERN (A)", "FIRST(A.x)", "FIRST(A.x) has no place in FIRST"),
+        ("MEASURES ARRAY_AGG(x) AS m PATTERN (A)", "ARRAY_AGG(x)", "unknown function 'array_agg'; ALL ROWS PER MATCH gives the rows"),
+        ("MEASURES countif(x > 1) AS m PATTERN (A)", "countif(x > 1)", "write count(CASE WHEN x > 1 THEN 1 END)"),
+        ("MEASURES match_row_number() AS m PATTERN (A)", "match_row_number()", "write count(*)"),
         # DEFINE
         ("PARTITION BY k PATTERN (A) DEFINE A AS FINAL LAST(x) > 1", "FINAL LAST(x)", "FINAL LAST(x) has no place in DEFINE"),
         ("PARTITION BY k PATTERN (A) DEFINE A AS FINAL sum(x) > 1", "FINAL sum(x)", "FINAL sum(x) has no place in DEFINE"),

@@ -287,6 +287,13 @@ def test_expressions(expression, expected):
             }.items()
         ),
         ("MEASURES ts AT TIME ZONE 'UTC' AS m PATTERN (A)", 30, "found 'AT'", "convert the column"),
+        ("PATTERN (A) DEFINE A AS x > y OPTIONS (use_longest_match = TRUE)", 48, "found 'OPTIONS'", "write longer alternatives first"),
+        ("PATTERN (A) DEFINE A AS x > 1 OPTIONS (use_longest_match = TRUE)", 56, "found '('", "write longer alternatives first"),
+        ("LIMIT DURATION (minute, 1) PATTERN (A)", 18, "found 'LIMIT'", "WITHIN 1 MINUTE"),
+        ("PATTERN (A .* B)", 29, "found '.'", "PATTERN (A X* B)"),
+        ("PATTERN (A | )", 31, "found ')'", "PATTERN (A | ())"),
+        ("PARTITION BY upper(k) PATTERN (A)", 36, "found '('", "keys are columns"),
+        ("ORDER BY abs(x) PATTERN (A)", 30, "found '('", "rows are ordered by columns"),
     ],
 )  # fmt: skip
 def test_syntax_errors(clauses, column, message, hint):
