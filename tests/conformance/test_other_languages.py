@@ -145,6 +145,33 @@ CLICKHOUSE_AND_KQL: dict[str, Event] = {
         STRICT | PAST_LAST, ["S1 X2 X3 P4", "S6 X7 P8"],
     ),
 }  # fmt: skip
+CARS = "H5@5 F137@137 H301@301 T360@360 T571@571 H722@722 B825@825"
+OVEN = "T120@0 P15@0 T100@1 P14@1 T70@2 P13@2 T50@3 P12@3 T30@4 P8@4 T20@5 P7@5 T19@6 P6@6 T18@7 P5@7"
+AZURE: dict[str, Event] = {
+    "correlated events, by LAG": ("A1 A2 B3 A4", "PATTERN SEQ(x, NEXT(y)) WHERE x.type = y.type WITHIN 90", {}, ["A1 A2"]),
+    "ISFIRST": (CARS, "PATTERN SEQ(NOT(x), y) WHERE floor(x.ts / 600) = floor(y.ts / 600) WITHIN 600", {}, ["H5", "H722"]),
+    "ISFIRST of each make": (
+        CARS, "PATTERN SEQ(NOT(x), y) WHERE floor(x.ts / 600) = floor(y.ts / 600) AND x.type = y.type WITHIN 600", {},
+        ["H5", "F137", "T360", "H722", "B825"],
+    ),
+    "a low temperature, and the power of the last minutes": (
+        OVEN, "PATTERN SEQ(P p, NOT(P q), ANY(T t)) WHERE p.v > 10 AND q.v > 10 AND t.v <= 40 WITHIN 3", {},
+        ["P12 T30", "P12 T20", "P12 T19"],
+    ),
+}  # fmt: skip
+OPENCEP: dict[str, Event] = {
+    "four to five events": (
+        "A0 A1 A2 A3 A4", "PATTERN A a{4,5}", ANY,
+        ["A0 A1 A2 A3", "A0 A1 A2 A3 A4", "A0 A1 A2 A4", "A0 A1 A3 A4", "A0 A2 A3 A4", "A1 A2 A3 A4"],
+    ),
+    "simple not": (
+        "A11@30 A13@31 A16@32 A18@33 A12@34 B13@35 C500@36 B13@37 C501@38",
+        "PATTERN SEQ(A a, NOT(B b), C c) WHERE a.v > b.v AND b.v < c.v WITHIN 5", ANY, ["A13 C500", "A12 C500", "A12 C501"],
+    ),
+    "not at the end": (
+        "A40@40 B41@41 C42@42 Z43@43 B44@44 C45@45", "PATTERN SEQ(A a, B b, C c, NOT(Z z)) WITHIN 5", ANY, ["A40 B41 C45", "A40 B44 C45"]
+    ),
+}  # fmt: skip
 
 # Rows are numbered from 1, with values `v`. The answer: each row of a match behind its variable, or the measures of matches.
 Rows = tuple[str, str, list[Any]]
@@ -225,7 +252,38 @@ OTHERS: dict[str, Rows] = {
     "Calcite's running sum": ("5 4 6 5 5", "PATTERN (S B+) DEFINE B AS S.v + SUM(B.v + 1) + 1 <= 15", ["S1 B2", "S3 B4"]),
     "KQL's sum that begins anew": ("1 2 3 4 5", "MEASURES SUM(v) AS s PATTERN (A B*) DEFINE B AS SUM(v) - v < 10", [(10,), (5,)]),
 }  # fmt: skip
-CASES = FLINK | ESPER | SIDDHI | EQL | CLICKHOUSE_AND_KQL | TRINO | OTHERS
+KEYED = "100 100 100 100 100 100 101 101 101 200 201 202 202 202 999 999"
+EITHER = "DEFINE X AS v < 200, Y AS v IN (100, 200), N AS v < 999"
+RANGE = "MEASURES FIRST(n) AS s, LAST(n) AS e, count(*) AS c"
+BIGQUERY: dict[str, Rows] = {
+    "anchors in alternatives": (
+        KEYED, f"{RANGE} PATTERN (^ Z* (^)+ X+ | Z+ $) DEFINE X AS v < 200, Z AS v > 199", [(1, 9, 9), (10, 16, 7)]
+    ),
+    "anchors of nothing": (KEYED, f"{RANGE} PATTERN (^^A*(^^){{100}}A*^^(^)?) DEFINE A AS FALSE", [(None, None, 0)]),
+    "$ behind no row": (KEYED, f"{RANGE} PATTERN (A? $$$$) DEFINE A AS FALSE", []),
+    "use_longest_match = FALSE": (KEYED, f"{RANGE} PATTERN (X+ | Y+ N+) {EITHER}", [(1, 9, 9), (10, 14, 5)]),
+    "use_longest_match = FALSE, reluctant": (
+        KEYED, f"{RANGE} PATTERN (X+? | Y+? N+?) {EITHER}", [*((n, n, 1) for n in range(1, 10)), (10, 11, 2)]
+    ),
+    "overlapping, reluctant": (
+        KEYED, f"{RANGE} AFTER MATCH SKIP TO NEXT ROW PATTERN (X+? Z+?) DEFINE X AS v < 200, Z AS v > 199",
+        [(n, 10, 11 - n) for n in range(1, 10)],
+    ),
+    "the number of the match in FIRST and LAST": (
+        "1000 1001 1002 1003 1002", "MEASURES FIRST(1000 * A.v + 100 * MATCH_NUMBER()) AS f, LAST(1000 * B.v + 100 * MATCH_NUMBER()) AS l"
+        " PATTERN (A* N* B*) DEFINE A AS n < 3, N AS FALSE, B AS n >= 3", [(1000100, 1002100)],
+    ),
+    "a constant in COUNT, beside the rows of a variable": (
+        "1 " * 9 + "2 " * 7, "MEASURES COUNT(0) + MAX(A.v) AS m, LAST(A.n) AS a, LAST(N.v) AS n PATTERN (A* N* B*)"
+        " DEFINE A AS v = 1, N AS FALSE, B AS v = 2", [(17, 9, None)],
+    ),
+}  # fmt: skip
+AZURE_ROWS: dict[str, Rows] = {
+    "the duration of a condition": (
+        "2000 25000 26000 25000 26000 25000 26000 2000", "MEASURES FIRST(n) AS s, LAST(n) AS e PATTERN (F+) DEFINE F AS v > 20000", [(2, 7)]
+    ),
+}  # fmt: skip
+CASES = FLINK | ESPER | SIDDHI | EQL | CLICKHOUSE_AND_KQL | AZURE | OPENCEP | TRINO | OTHERS | BIGQUERY | AZURE_ROWS
 
 
 def found_events(text: str, query: str, options: dict[str, Any]) -> list[str]:
