@@ -298,7 +298,7 @@ ROW_PATTERNS = (
     Fault(
         "rows-of-no-match-are-NULL",
         "gpu_cep/plan/row_patterns/places.py",
-        "if isinstance(moved, Field) or _is_strict(moved):",
+        "if isinstance(moved, Field) or self._is_strict(moved):",
         "if True:",
         _ENGINE,
     ),
