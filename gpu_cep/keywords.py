@@ -5,15 +5,29 @@ Each keyword stands once: here with its type, in :func:`gpu_cep.match` with its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypedDict, Unpack
 
 from gpu_cep.analysis.options import Options
-from gpu_cep.choices import AfterMatch, Algorithm, Allen, Detect, Engine, Nulls, Output, PruningStep, Result, Strategy, Ties, TimeUnit
+from gpu_cep.choices import (
+    AfterMatch,
+    Algorithm,
+    Allen,
+    Detect,
+    Engine,
+    Nulls,
+    OnError,
+    Output,
+    PruningStep,
+    Result,
+    Strategy,
+    Ties,
+    TimeUnit,
+)
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.errors import Diagnostic, PatternError
+from gpu_cep.errors import CepError, Diagnostic, PatternError
 from gpu_cep.plan.settings import Settings, memory_bytes, pruning_steps
 
 Names = str | Sequence[str] | None
@@ -169,6 +183,30 @@ class StreamOptions(PlanOptions, total=False):
 
     timeouts: bool
     detected_at: bool
+
+
+class RuleArrivalOptions(TypedDict, total=False):
+    """The keywords of :func:`gpu_cep.stream_all` that say how events come, and when matches come out."""
+
+    lateness: float | str
+    late: str
+    every: float | str | None
+    idle: str | None
+    emit: str
+
+
+class ArrivalOptions(RuleArrivalOptions, total=False):
+    """The keywords of :func:`gpu_cep.stream` that say how events come, and when matches come out."""
+
+    time_to_live: float | str | None
+
+
+class RuleSetOptions(TypedDict, total=False):
+    """The keywords of :func:`gpu_cep.match_all` that say what becomes of errors, and in which form matches come."""
+
+    on_error: OnError
+    failures: MutableMapping[str, CepError] | None
+    split: bool
 
 
 class SparkProgressOptions(QueryOptions, total=False):

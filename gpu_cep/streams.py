@@ -25,7 +25,7 @@ from gpu_cep.engine.streaming.state import (
     write_state,
 )
 from gpu_cep.errors import EventError, nearest
-from gpu_cep.keywords import Functions, StreamOptions, read_keywords
+from gpu_cep.keywords import ArrivalOptions, Functions, StreamOptions, read_keywords
 from gpu_cep.live.clocks import idle_watermark, is_due, ticks_of
 from gpu_cep.live.plans import Arrival, plan_live, text_of
 from gpu_cep.live.steps import certain_matches, give_up_decided, no_matches, push_before_run, run_pushed, with_tags
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
 
 # Those that say how events come.
-_ARRIVAL = ("lateness", "late", "every", "idle", "time_to_live", "emit")
+_ARRIVAL = tuple(ArrivalOptions.__annotations__)
 
 
 @dataclass(frozen=True, slots=True)

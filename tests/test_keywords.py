@@ -12,6 +12,7 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.cli import options as cli
 from gpu_cep.keywords import (
+    ArrivalOptions,
     ExplainOptions,
     MatchOptions,
     PlanOptions,
@@ -20,6 +21,8 @@ from gpu_cep.keywords import (
     QueryOptions,
     ReportOptions,
     RoleOptions,
+    RuleArrivalOptions,
+    RuleSetOptions,
     SettingOptions,
     SparkOptions,
     SparkProgressOptions,
@@ -36,10 +39,10 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.explain: (ExplainOptions, {"run"}),
     cep.plot: (PlotOptions, {"match", "margin"}),
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
-    cep.match_all: (MatchOptions, {"on_error", "failures", "split"}),
+    cep.match_all: (MatchOptions, {*RuleSetOptions.__annotations__}),
     cep.explain_all: (PlanOptions, {"rare"}),
-    cep.stream: (StreamOptions, {"lateness", "late", "every", "idle", "time_to_live", "emit"}),
-    cep.stream_all: (StreamOptions, {"lateness", "late", "every", "idle", "emit", "split"}),
+    cep.stream: (StreamOptions, {*ArrivalOptions.__annotations__}),
+    cep.stream_all: (StreamOptions, {*RuleArrivalOptions.__annotations__, "split"}),
     cep.progress: (ProgressOptions, set()),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "rare", "report", "emit", "every", "late", "time_to_live"}),
     cep.gpu_progress: (SparkProgressOptions, {"worker_memory", "slices", "scan", "every", "late"}),

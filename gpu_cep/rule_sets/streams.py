@@ -33,7 +33,7 @@ from gpu_cep.engine.streaming.state import (
     write_state,
 )
 from gpu_cep.errors import CepError, EventError, PatternError
-from gpu_cep.keywords import Functions, StreamOptions, read_keywords
+from gpu_cep.keywords import Functions, RuleArrivalOptions, StreamOptions, read_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.live.clocks import idle_watermark, is_due, moved_clock, refuse_late, ticks_of, times_of
 from gpu_cep.live.plans import Arrival, plan_live
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
 
 # Those that say how events come.
-_ARRIVAL = ("lateness", "late", "every", "idle", "emit")
+_ARRIVAL = tuple(RuleArrivalOptions.__annotations__)
 _MARK = b"gpu_cep.rule_stream"
 _FORMAT = 3
 

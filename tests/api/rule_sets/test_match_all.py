@@ -291,6 +291,8 @@ def test_what_no_event_has_is_told_by_name():
         ({1: "PATTERN SEQ(a)"}, {}, "the name of a pattern must be text, not 1"),
         ({"a": cep.Rule("PATTERN SEQ(a)", {"partitionby": "k"})}, {}, "did you mean 'partition_by'?"),
         ({"a": cep.Rule("PATTERN SEQ(a)", {"output": "count"})}, {}, "output= is the same for all rules: give it to the call"),
+        ({"a": cep.Rule("PATTERN SEQ(a)", {"late": "rows"})}, {}, "late= is the same for all rules: give it to the call"),
+        ({"a": cep.Rule("PATTERN SEQ(a)", {"patterns": {}})}, {}, "'patterns' is no option of a rule"),
         (RULES, {"on_error": "rais"}, "did you mean 'raise'?"),
         (RULES, {"failures": []}, "failures must be a dictionary"),
         (RULES, {"result": "reader"}, "result='reader' is not supported for many patterns"),
