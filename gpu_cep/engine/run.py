@@ -30,6 +30,7 @@ from gpu_cep.engine.matchers.search import Search, count_starts, searches
 from gpu_cep.engine.matchers.start_limit import start_limit
 from gpu_cep.engine.matchers.union import Union
 from gpu_cep.engine.output.after_match import select_matches, settle_batch, settle_matches, take_runs_apart
+from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.ordered_values import ordered_values
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
@@ -264,9 +265,8 @@ def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | S
 def _table(run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices, final: Flags | None) -> pa.Table:
     """Return the matches that :func:`_reported` returns as a table."""
     plan, columns = run.plan, run.columns
-    beside = beside_matches(plan, columns, ordered, matches)
-    held = ordered_values(plan, columns, ordered)
-    return match_table(plan, columns, ordered.rows, streams, matches, threads=run.threads, beside=beside, final=final, held=held)
+    events = MatchedEvents(columns, ordered.rows, matches, run.threads, ordered_values(plan, columns, ordered))
+    return match_table(plan, events, streams, beside=beside_matches(plan, columns, ordered, matches), final=final)
 
 
 def _reported(

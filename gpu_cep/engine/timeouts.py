@@ -21,6 +21,7 @@ from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.matchers.automaton.longest_runs import LongestRuns, Prefixes, concatenate_prefixes
 from gpu_cep.engine.matchers.search import searches
 from gpu_cep.engine.output.kinds import Beside, says_when_certain
+from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_order import sort_results
 from gpu_cep.engine.output.result_tables import match_table
 from gpu_cep.engine.phase_one.on_cpu import order_on_cpu
@@ -45,7 +46,7 @@ def find_timeouts(run: EventRun) -> pa.Table:
         bound, missing = found if order is None else (found.bound.reorder(order), found.missing[order])
         times = ordered.times if ordered.times.dtype.kind == "f" else ordered.times.view(np.int64)
         over = window_end_times(plan, times[bound.first], latest_time(columns))
-        return match_table(plan, columns, ordered.rows, streams, bound, threads=run.threads, beside=Beside(over, missing))
+        return match_table(plan, MatchedEvents(columns, ordered.rows, bound, run.threads), streams, beside=Beside(over, missing))
 
 
 def rows_of_open_runs(run: EventRun) -> Rows | None:

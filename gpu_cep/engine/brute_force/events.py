@@ -21,6 +21,7 @@ from gpu_cep.engine.input.device.resident import ResidentTable
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.times import load_times
+from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_tables import match_table
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
@@ -61,7 +62,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     place[rows] = np.arange(len(rows))
     matches = _flat(plan, found, place)
     streams = _stream_numbers(plan, columns, rows[matches.first])
-    return match_table(plan, columns, rows, streams, matches)
+    return match_table(plan, MatchedEvents(columns, rows, matches), streams)
 
 
 def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:

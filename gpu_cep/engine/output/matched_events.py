@@ -21,6 +21,7 @@ from gpu_cep.engine.output.ordered_values import OrderedValues
 from gpu_cep.engine.output.returns import BoundEvents, read_leaves
 from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import Plan
+from gpu_cep_kernels.compile.launch import threads_for
 
 # A variable, and whether its last event is meant, not its first.
 End = tuple[int, bool]
@@ -42,8 +43,9 @@ class EventsRead(NamedTuple):
 class MatchedEvents(BoundEvents):
     """The events of matches, looked up by variable: by :meth:`gather`, or when those of a variable are first asked for.
 
-    ``rows[e]`` is the input row of ordered event e, and `held` are the columns that lie in that order. Two
-    threads that ask for a variable at one time both look its events up, with the same result.
+    ``rows[e]`` is the input row of ordered event e, and `held` are the columns that lie in that order. At most
+    `threads` threads work, and one where matches are few. Two threads that ask for a variable at one time both
+    look its events up, with the same result.
     """
 
     columns: EventColumns
@@ -54,6 +56,9 @@ class MatchedEvents(BoundEvents):
     _bindings: dict[int, BoundRows] = field(default_factory=dict)
     _ends: dict[End, Indices] = field(default_factory=dict)
     _values: dict[tuple[int, End], Indices] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.threads = threads_for(len(self) * len(self.columns.query.positives), self.threads)
 
     def __len__(self) -> int:
         return len(self.matches)

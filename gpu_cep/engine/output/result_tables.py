@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.engine.events.matches import Flags, FoundMatches, Indices
+from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.input.arrow_arrays import masked_array
 from gpu_cep.engine.input.buffers import new_values, values_at
 from gpu_cep.engine.input.encodings import is_copied
@@ -20,12 +20,11 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.schema_memo import SchemaMemo
 from gpu_cep.engine.output.kinds import Beside, with_kind_columns, with_kinds
 from gpu_cep.engine.output.matched_events import MatchedEvents, all_events, events_read
-from gpu_cep.engine.output.ordered_values import OrderedValues
 from gpu_cep.engine.output.returns import return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, list_choices, nearest
 from gpu_cep.identity import WeakIdentity
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_kernels.compile.launch import over_slices, spread, threads_for
+from gpu_cep_kernels.compile.launch import over_slices, spread
 from gpu_cep_kernels.matches.flat_matches import number_bound
 from gpu_cep_kernels.matches.groups import group_begins
 
@@ -174,27 +173,23 @@ ColumnOf = Callable[[], pa.Array]
 
 
 def match_table(
-    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, *,
-    threads: int = 1, beside: Beside | None = None, final: Flags | None = None, held: OrderedValues | None = None,
+    plan: Plan, events: MatchedEvents, streams: Indices, *, beside: Beside | None = None, final: Flags | None = None
 ) -> pa.Table:  # fmt: skip
-    """Return the matches in the form of `output`, or their numbers.
+    """Return the matches, whose `events` are given, in the form of `output`, or their numbers.
 
-    ``rows[e]`` is the input row of ordered event e. ``streams[m]`` is match m's
-    stream number (ascending). `threads` columns are made at a time. `beside` is
-    what stands beside matches that say when they are certain. `final` are the
-    matches that are settled, which is told by NULL in the last column of ends (None: none).
-    `held` are columns in the order of events, from which values are read (None: from the input alone).
+    ``streams[m]`` is match m's stream number (ascending). `beside` is what stands beside matches
+    that say when they are certain. `final` are the matches that are settled, which is told by NULL
+    in the last column of ends (None: none). A thread makes one column at a time.
     """
     if plan.settings.output == "count":
-        return _match_counts(plan, columns, rows, streams, matches, final)
+        return _match_counts(plan, events, streams, final)
+    columns, matches = events.columns, len(events)
     schema = result_schema(plan, columns.schema)
-    threads = threads_for(len(matches) * len(plan.query.positives), threads)
-    events = MatchedEvents(columns, rows, matches, threads, held or {})
     made = _TABLES[plan.settings.output](plan, events, streams)
     if beside is not None:
-        made = with_kind_columns(plan, columns, len(matches), made, beside)
+        made = with_kind_columns(plan, columns, matches, made, beside)
     made += _end_columns(plan, events, final)
-    arrays = spread(lambda column: column(), made, threads)
+    arrays = spread(lambda column: column(), made, events.threads)
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
@@ -280,26 +275,23 @@ _TABLES: dict[str, Callable[[Plan, MatchedEvents, Indices], list[ColumnOf]]] = {
 }
 
 
-def _match_counts(
-    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, final: Flags | None
-) -> pa.Table:  # fmt: skip
+def _match_counts(plan: Plan, events: MatchedEvents, streams: Indices, final: Flags | None) -> pa.Table:
     """Return the number of matches in each `partition_by` stream that has any.
 
     Without keys, it is that of the one stream, even if that is 0. If the plan tells the ends of matches, each match has a row
     with its ends, except for those that are `final`: these are counted together.
     """
     if plan.ends:
-        return _counts_with_ends(plan, columns, rows, streams, matches, final)
+        return _counts_with_ends(plan, events, streams, final)
     if not plan.query.partition_by:
-        return count_table(plan, columns, np.empty(0, np.int64), np.array([len(matches)], np.int64))
+        return count_table(plan, events.columns, np.empty(0, np.int64), np.array([len(events)], np.int64))
     borders = group_begins(streams)
-    return count_table(plan, columns, rows[matches.first[borders]], np.diff(borders, append=len(streams)))
+    return count_table(plan, events.columns, events.rows[events.matches.first[borders]], np.diff(borders, append=len(streams)))
 
 
-def _counts_with_ends(
-    plan: Plan, columns: EventColumns, rows: Indices, streams: Indices, matches: FoundMatches, final: Flags | None
-) -> pa.Table:  # fmt: skip
+def _counts_with_ends(plan: Plan, events: MatchedEvents, streams: Indices, final: Flags | None) -> pa.Table:
     """Return a row with the number of the `final` matches of each stream, and rows of 1 with the ends of the others."""
+    columns, rows, matches = events.columns, events.rows, events.matches
     counted = np.flatnonzero(np.zeros(len(matches), np.bool_) if final is None else final)
     borders = group_begins(streams[counted])
     others = np.arange(len(matches)) if final is None else np.flatnonzero(~final)
