@@ -253,6 +253,20 @@ SPARK = (
         ("tests/spark/files/test_files.py",),
     ),
     Fault(
+        "plans-that-spark-keeps-know-the-time",
+        "spark_glue/gpu_cep_spark/files/scans.py",
+        "None if read.filters else _scan_of",
+        "_scan_of",
+        ("tests/spark/files/test_files.py",),
+    ),
+    Fault(
+        "plans-that-spark-keeps-know-the-cache",
+        "spark_glue/gpu_cep_spark/files/scans.py",
+        "cacheManager().isEmpty()",
+        "cacheManager()",
+        ("tests/spark/files/test_files.py",),
+    ),
+    Fault(
         "folders-are-utf-8",
         "spark_glue/gpu_cep_spark/files/scans.py",
         "map(_unescape, path.split",

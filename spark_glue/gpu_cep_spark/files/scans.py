@@ -9,12 +9,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DataType, DateType, IntegerType, LongType, StringType, StructType
+from pyspark.sql.types import DataType, DateType, IntegerType, LongType, StringType, StructField, StructType
 
 from gpu_cep.engine.input.file_systems import is_uri
 from gpu_cep_spark.files.places import NoScanError, places_of
@@ -38,6 +38,8 @@ _REQUIRED = {
 }
 _OPTIONS = {"ignorecorruptfiles": "false", "ignoremissingfiles": "false", "datetimerebasemode": "CORRECTED"}
 _ENCRYPTION = "parquet.crypto.factory.class"
+# Spark keeps the types CHAR and VARCHAR in the metadata of a column.
+_BOUNDED = "__CHAR_VARCHAR_TYPE_STRING"
 # Files hold instants in UTC, so that none is converted before filters see it.
 _ZONE = "UTC"
 # How Spark writes NULL into the name of a folder.
@@ -88,9 +90,57 @@ def find_scan(df: DataFrame, *, remote: bool = False) -> FileScan:
     NoScanError
         It is none, or not certain to be one.
     """
+    session = _classic(df)
+    return _scan_of(session, _parts_of(df), range(len(df.columns)), remote=remote)
+
+
+def find_kept_scan(df: DataFrame, names: Sequence[str], *, remote: bool = False) -> FileScan | None:
+    """Return the scan that some columns of `df` are, by the plan that Spark keeps of it.
+
+    A plan of these columns alone takes Spark as long as all else that the driver does.
+    None if it is needed. The plan kept may be no certain scan, or text may have to be cast. Or
+    the plan might be another today: a filter may compare with the time of the plan, and events
+    may have come into Spark's cache since.
+
+    Raises
+    ------
+    NoScanError
+        A client of Spark Connect does not see plans.
+    """
+    session = _classic(df)
+    if not session._jsparkSession.sharedState().cacheManager().isEmpty():
+        return None
+    try:
+        read = _parts_of(df)
+        found = None if read.filters else _scan_of(session, read, [df.columns.index(name) for name in names], remote=remote)
+    except NoScanError:
+        return None
+    return found if found is not None and all(map(_is_plain, found.types.fields)) else None
+
+
+def _classic(df: DataFrame) -> SparkSession:
+    """Return the session of a DataFrame whose plan it shows."""
     session: Any = df.sparkSession
     if not isinstance(session, SparkSession):
         raise NoScanError("a client of Spark Connect does not see the plan of a DataFrame")
+    return session
+
+
+def _is_plain(field: StructField) -> bool:
+    """Return whether a column is no text, or text without a collation and of any length."""
+    return not isinstance(field.dataType, StringType) or (field.dataType == StringType() and _BOUNDED not in field.metadata)
+
+
+class _Parts(NamedTuple):
+    """The filters of an optimised plan, its columns (None: all of the relation), and the relation."""
+
+    filters: list[Any]
+    projected: list[Any] | None
+    below: Any
+
+
+def _parts_of(df: DataFrame) -> _Parts:
+    """Return the parts of the optimised plan of a DataFrame; NoScanError if it has others."""
     plan = df._jdf.queryExecution().optimizedPlan()
     projected: list[Any] | None = None
     filters: list[Any] = []
@@ -102,17 +152,33 @@ def find_scan(df: DataFrame, *, remote: bool = False) -> FileScan:
         else:
             projected = list(items(plan.projectList()))
         plan = plan.child()
-    relation = _relation(plan, kind)
-    known = _known_columns(plan, relation)
-    output = list(items(plan.output())) if projected is None else projected
-    columns = tuple(_source(each, known) for each in output)
+    if kind != "LogicalRelation":
+        raise NoScanError(f"its plan has a node {plan.nodeName()}, and a scan has only filters and chosen columns")
+    return _Parts(filters, projected, plan)
+
+
+def _scan_of(session: SparkSession, read: _Parts, places: Sequence[int], *, remote: bool) -> FileScan:
+    """Return the scan with the columns at some places of a plan."""
+    relation = read.below.relation()
+    _check_relation(relation)
+    of_files, of_folders = _fields(relation.dataSchema()), _fields(relation.partitionSchema())
+    if relation.location().getClass().getName() == _INDEXES[1] and of_folders:
+        raise NoScanError("the catalog says which partitions its files belong to")
+    if len({name.lower() for name in of_files}) < len(of_files):
+        raise NoScanError("the names of some columns differ in case alone")
+    types = of_files | of_folders
+    attributes = _attributes(read.below)
+    known = {number: name for number, name in attributes if name in types}
+    if read.projected is None:
+        columns = tuple(_known(attributes[place], types) for place in places)
+    else:
+        columns = tuple(_source(read.projected[place], known) for place in places)
     _check_settings(session, dict(_lower_options(relation)))
-    condition, filtered = arrow_filter(filters, known) if filters else (None, ())
-    types = _fields(relation)
-    read = StructType([types[name] for name in dict.fromkeys((*columns, *filtered))])
+    condition, filtered = arrow_filter(read.filters, known) if read.filters else (None, ())
+    kinds = StructType([types[name] for name in dict.fromkeys((*columns, *filtered))])
     paths = places_of(list(relation.location().inputFiles()), remote=remote)
-    folders = _folders(relation, read, paths)
-    return FileScan(paths, columns, arrow_schema(read, _ZONE), read, folders, condition, filtered, _listed_size(relation, paths))
+    folders = {field.name: _of_folders(field.name, field.dataType, paths) for field in kinds.fields if field.name in of_folders}
+    return FileScan(paths, columns, arrow_schema(kinds, _ZONE), kinds, folders, condition, filtered, _listed_size(relation, paths))
 
 
 def scan_of_paths(df: DataFrame, columns: Sequence[str]) -> FileScan:
@@ -134,32 +200,31 @@ def scan_of_paths(df: DataFrame, columns: Sequence[str]) -> FileScan:
     return FileScan(paths, tuple(columns), arrow_schema(read, _ZONE), read, {}, None)
 
 
-def _relation(plan: Any, kind: str) -> Any:
-    """Return Spark's relation of files at the bottom of a plan."""
-    if kind != "LogicalRelation":
-        raise NoScanError(f"its plan has a node {plan.nodeName()}, and a scan has only filters and chosen columns")
-    relation = plan.relation()
+def _check_relation(relation: Any) -> None:
+    """Raise NoScanError unless a relation of Spark's is of Parquet files that it lists by itself."""
     if relation.getClass().getSimpleName() != "HadoopFsRelation":
         raise NoScanError("it reads no files")
     kinds = relation.fileFormat().getClass().getName(), relation.location().getClass().getName()
     if kinds[0] != _FORMAT or kinds[1] not in _INDEXES:
         raise NoScanError(f"its files are read as {_short(kinds[0])} listed by {_short(kinds[1])}, and not as plain Parquet")
-    if kinds[1] == _INDEXES[1] and relation.partitionSchema().size():
-        raise NoScanError("the catalog says which partitions its files belong to")
-    return relation
 
 
 def _short(name: str) -> str:
     return name.rpartition(".")[2]
 
 
-def _known_columns(plan: Any, relation: Any) -> dict[int, str]:
-    """Return the names of the relation's columns by the numbers of Spark's attributes, without columns of metadata."""
-    names = [*relation.dataSchema().fieldNames(), *relation.partitionSchema().fieldNames()]
-    lower = [name.lower() for name in relation.dataSchema().fieldNames()]
-    if len(set(lower)) < len(lower):
-        raise NoScanError("the names of some columns differ in case alone")
-    return {each.exprId().id(): each.name() for each in items(plan.output()) if each.name() in names}
+def _attributes(below: Any) -> list[tuple[int, str]]:
+    """Return the numbers and names of a relation's columns, for which the JVM is asked once."""
+    # a list for each attribute, of its node and of those below it, of which there are none
+    return [(node["exprId"]["id"], node["name"]) for (node,) in json.loads(below.toJSON())[0]["output"]]
+
+
+def _known(attribute: tuple[int, str], types: Mapping[str, Any]) -> str:
+    """Return the name of a relation's column; NoScanError if neither files nor folders have it."""
+    _, name = attribute
+    if name not in types:
+        raise NoScanError(f"column {name!r} is computed")
+    return name
 
 
 def _source(expression: Any, known: Mapping[int, str]) -> str:
@@ -196,10 +261,9 @@ def _check_settings(session: Any, options: Mapping[str, str]) -> None:
         raise NoScanError(f"Spark decrypts files ({_ENCRYPTION})")
 
 
-def _fields(relation: Any) -> dict[str, Any]:
-    """Return the fields of the relation by their names; those of folders hide those of the files."""
-    schemas = [StructType.fromJson(json.loads(schema.json())) for schema in (relation.dataSchema(), relation.partitionSchema())]
-    return {field.name: field for schema in schemas for field in schema.fields}
+def _fields(schema: Any) -> dict[str, StructField]:
+    """Return the fields of a schema of Spark's by their names."""
+    return {field.name: field for field in StructType.fromJson(json.loads(schema.json())).fields}
 
 
 def _listed_size(relation: Any, paths: Sequence[str]) -> int | None:
@@ -209,12 +273,6 @@ def _listed_size(relation: Any, paths: Sequence[str]) -> int | None:
     if relation.location().getClass().getName() != _INDEXES[0]:
         raise NoScanError("it is a table of the catalog, whose files are not on this machine: tasks cannot compare them with Spark's list")
     return int(relation.location().sizeInBytes())
-
-
-def _folders(relation: Any, read: StructType, paths: Sequence[str]) -> dict[str, pa.Array]:
-    """Return the value in each file of the columns that are read from the names of folders."""
-    wanted = set(relation.partitionSchema().fieldNames())
-    return {field.name: _of_folders(field.name, field.dataType, paths) for field in read.fields if field.name in wanted}
 
 
 def _of_folders(name: str, kind: DataType, paths: Sequence[str]) -> pa.Array:

@@ -22,6 +22,7 @@ from gpu_cep.keywords import read_keywords
 from gpu_cep_spark.file_matching import DividedFiles, ScanRequest, find_pieces
 from gpu_cep_spark.files import footers as file_footers
 from gpu_cep_spark.files import pieces as file_pieces
+from gpu_cep_spark.files.scans import find_kept_scan, find_scan
 from gpu_cep_spark.jobs import Job
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import arrow_schema
@@ -204,6 +205,17 @@ def test_what_is_no_scan_is_spark_s(spark: SparkSession, tmp_path: Path) -> None
     csv = str(tmp_path / "csv")
     frame.write.csv(csv, header=True)
     assert "CSVFileFormat" in reason(spark.read.csv(csv, header=True, inferSchema=True))
+
+
+def test_the_plan_that_spark_keeps(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.read.parquet(write(in_order(), tmp_path / "t")).withColumns({"m": F.rand(), "number": F.col("n")})
+    names = ["number", "type", "ts"]
+    assert find_kept_scan(frame, names) == find_scan(frame.select(names))
+    assert find_kept_scan(frame, ["m", *names]) is None
+    assert find_kept_scan(frame.where("ts < unix_seconds(current_timestamp())"), names) is None
+    collated = spark.read.schema("ts long, n long, type string collate UTF8_LCASE").parquet(str(tmp_path / "t"))
+    assert find_kept_scan(collated, ["ts", "n"]) is not None
+    assert find_kept_scan(collated, ["ts", "type"]) is None
 
 
 def test_times_in_no_order_are_spark_s(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

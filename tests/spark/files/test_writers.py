@@ -334,7 +334,7 @@ _SOURCES = "org.apache.spark.sql.execution.datasources"
 def test_files_of_table_formats_are_no_plain_files(file_format: str, listed: str) -> None:
     relation = Java(f"{_SOURCES}.HadoopFsRelation", fileFormat=Java(file_format), location=Java(listed))
     with pytest.raises(NoScanError, match="and not as plain Parquet"):
-        file_scans._relation(Java("LogicalRelation", relation=relation), "LogicalRelation")
+        file_scans._check_relation(relation)
 
 
 def test_scans_of_data_source_v2_are_spark_s(spark: SparkSession, tmp_path: Path, written: Write) -> None:
