@@ -27,6 +27,8 @@ from gpu_cep_spark.files.reading import Outside, Reading, Share, read_outside
 
 # Row groups of so many rows are read together, since to begin a reading takes as long.
 TOGETHER = 1 << 17
+# Events among which streams are looked for at a time: their numbers fit in a core's cache, and often no more are needed.
+AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,8 @@ class OutsideEvents:
         last = sought.slice(0, 0)
         while left and sought.num_rows:
             number = _at_once(left, sought.num_rows)
-            near = self._of_streams(read_outside(self.what, left[:number], None, before, self.profile), sought)
-            both = pa.concat_tables([last, self._last(near)])
+            near = self._last(read_outside(self.what, left[:number], None, before, self.profile))
+            both = pa.concat_tables([last, self._of_streams(near, sought)])
             last, left = self._last(both), left[number:]
             surely = self._are_later(last, left)
             found.append(last.filter(surely))
@@ -95,9 +97,9 @@ class OutsideEvents:
         sought, left, found = self._one_of_each(events), self.share.later, list[pa.Table]()
         while left and sought.num_rows:
             number = _at_once(left, sought.num_rows)
-            near = self._of_streams(read_outside(self.what, left[:number], behind, None, self.profile), sought)
+            near = self._one_of_each(read_outside(self.what, left[:number], behind, None, self.profile))
             left = left[number:]
-            found.append(self._one_of_each(near))
+            found.append(self._of_streams(near, sought))
             sought = self._others(sought, found[-1])
         return self._by_time([sought.slice(0, 0), *found], events.schema)
 
@@ -110,8 +112,12 @@ class OutsideEvents:
         """Return an event of each stream."""
         streams, count = self._streams(events)
         rows = np.full(count, -1, np.int64)
-        # of the rows of one stream, the one that is assigned last stays
-        rows[streams] = np.arange(len(streams))
+        for begin in range(0, len(streams), AT_ONCE):
+            part = streams[begin : begin + AT_ONCE]
+            # of the rows of one stream, the one that is assigned last stays
+            rows[part] = np.arange(begin, begin + len(part))
+            if rows.min() >= 0:
+                break
         return self._plain(events.take(rows[rows >= 0]))
 
     def _last(self, events: pa.Table) -> pa.Table:

@@ -49,7 +49,7 @@ QUERY = "PARTITION BY k DEFINE P AS on, Q AS odd PATTERN P overlaps Q; Q overlap
 def _small_pieces() -> Iterator[None]:
     """Let few rows be many pieces, and let these read rows several times."""
     limits = {"FEWEST_ROWS": 1, "ROWS_OF_START": 1, "CHEAP": 99.0, "DEAREST": 99.0, "HARDLY_LESS": 99.0}
-    with patch.multiple(file_pieces, **limits), patch.object(outside_events, "TOGETHER", 1):
+    with patch.multiple(file_pieces, **limits), patch.multiple(outside_events, TOGETHER=1, AT_ONCE=2):
         yield
 
 
