@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import astuple
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,9 @@ import pyarrow.compute as pc
 import pytest
 
 import gpu_cep
-from benchmarks.papers import figures, pages, permutations, runs
+from benchmarks.papers import figures, pages, permutations, runs, tpstream
 from benchmarks.papers.run import FIGURES
-from benchmarks.workloads import paper_events
+from benchmarks.workloads import drives, paper_events
 from gpu_cep.errors import UnsupportedError
 
 EVENTS = 40
@@ -95,7 +96,14 @@ def test_every_figure_is_there_with_its_words() -> None:
     assert all(figure.paper and figure.ours and figure.measure in runs.MEASURES for figure in FIGURES)
 
 
-def test_all_ways_agree_at_both_ends_of_every_panel() -> None:
+@pytest.mark.full
+def test_thresholds_are_the_percentiles_of_all_reports() -> None:
+    found = drives.percentiles(tpstream.reports(max(tpstream.REPORTS)))
+    assert astuple(found) == pytest.approx(astuple(tpstream.THRESHOLDS))
+
+
+def test_all_ways_agree_at_both_ends_of_every_panel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tpstream, "_all_reports", lambda: drives.car_reports(EVENTS))
     panels = {(figure.experiment.name, panel.title): panel for figure in FIGURES for panel in figure.experiment.panels}
     for place, panel in panels.items():
         for point in (panel.points[0], panel.points[-1]):
