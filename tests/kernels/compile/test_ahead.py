@@ -117,7 +117,8 @@ def test_a_form_that_another_process_compiles_is_left_to_it(monkeypatch, tmp_pat
     turns.turn.give_up()
 
 
-@pytest.mark.parametrize("forking", [False, True])
+# whether one is forked by the other or not, the lock of a form is a file
+@pytest.mark.parametrize("forking", [pytest.param(False, marks=pytest.mark.full), True])
 def test_processes_side_by_side_compile_each_form_once_and_leave_what_fails(tmp_path, forking):
     helpers = [helper(tmp_path, 4)] if forking else [helper(tmp_path, 1) for _ in range(2)]
     said = [each.stdout.readline() + each.stdout.read() for each in helpers if each.stdout]
