@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import groupby
+from itertools import groupby, takewhile
 from math import floor
 
 import pyarrow as pa
@@ -101,11 +101,18 @@ def _split_at_gaps(stream: Stream, gap: Length | None) -> list[list[int]]:
 
 
 def refuse_lost_gaps(definition: Definition, stream: Stream, gap: Length | None) -> None:
-    """Raise EventError if a gap ends a run of the situation at its last event, since floats are too coarse to add it."""
+    """Raise EventError if a gap ends a run of the situation at its last event, since floats are too coarse to add it.
+
+    A run that is shorter than the situation must be is none at any time.
+    """
     if not isinstance(gap, float):
         return
-    for last, (row, time) in enumerate(zip(stream.rows[:-1], stream.times[:-1], strict=True)):
-        if definition.is_satisfied(row) and elapsed(time, stream.times[last + 1]) > gap and time + gap == time:
+    for part in _split_at_gaps(stream, gap)[:-1]:
+        run = list(takewhile(lambda position: definition.is_satisfied(stream.rows[position]), reversed(part)))
+        if not run:
+            continue
+        start, time = stream.times[run[-1]], stream.times[run[0]]
+        if time + gap == time and _is_between(definition.shortest, elapsed(start, time), None):
             raise EventError(f"a gap of {gap} adds nothing to the time {time}, so that detect='early' cannot tell when a situation ends")
 
 

@@ -343,6 +343,9 @@ def test_a_gap_that_floats_are_too_coarse_for_is_told_where_a_match_may_not_wait
     with pytest.raises(EventError, match="adds nothing"):
         cep.match(pa.table(columns), query, **options)
     assert cep.match(pa.table(columns), query, **{**options, "detect": "final"}).num_rows == 0
+    # what is too short is no situation, wherever it ends
+    too_short = "DEFINE H AS hot AT LEAST 2, W AS wet AT LEAST 1 PATTERN H starts W; H equals W; H started-by W"
+    assert cep.match(pa.table(columns), too_short, **options).num_rows == 0
 
 
 @pytest.mark.parametrize("algorithm", ["auto", "brute_force"])

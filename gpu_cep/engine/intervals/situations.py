@@ -175,7 +175,7 @@ def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, th
     if plan.query.gap is not None:
         last = events.times[borders.before[closing]]
         if plan.query.early and last.dtype.kind == "f":
-            _refuse_lost_gaps(plan, place, last[ended != NO_POSITION], end[ended != NO_POSITION])
+            _refuse_lost_gaps(plan, place, names, start, last, xp.where(ended != NO_POSITION, end, last))
         end = _end_at_gap(xp, plan.query.gap, last, end)
     suits = xp.empty(len(opening), np.bool_)
     for duration, low, high in zip(plan.query.durations, names[:-1], names[1:], strict=True):
@@ -203,12 +203,19 @@ def _end_at_gap(xp: Any, gap: float, last: Array, end: Array) -> Array:
     return broken
 
 
-def _refuse_lost_gaps(plan: IntervalPlan, place: Place, last: Array, end: Array) -> None:
-    """Raise EventError if a gap ends a run at its `last` event, where floats are too coarse to add the gap."""
+def _refuse_lost_gaps(plan: IntervalPlan, place: Place, names: Indices, start: Array, last: Array, end: Array) -> None:
+    """Raise EventError if a gap ends a run at its `last` event, where floats are too coarse to add the gap.
+
+    A run that is too short then is no situation at any time. `names`: where the runs of each name begin.
+    """
     gap = last.dtype.type(plan.query.gap)
-    lost = last[(elapsed_time(last, end) > gap) & (last + gap == last)]
-    if len(lost):
-        time = place.download(lost[:1])[0]
+    lost = (elapsed_time(last, end) > gap) & (last + gap == last)
+    for duration, low, high in zip(plan.query.durations, names[:-1], names[1:], strict=True):
+        if duration.shortest is not None:
+            own = slice(int(low), int(high))
+            lost[own] &= elapsed_time(start[own], last[own]) >= last.dtype.type(duration.shortest)
+    if lost.any():
+        time = place.download(last[lost][:1])[0]
         # the run would be open until the next event, and then turn out to have ended before
         raise EventError(
             f"column {plan.query.column_name(plan.query.timestamp)!r} has the time {time}, to which gap={gap} adds nothing, "
