@@ -1,4 +1,4 @@
-"""Hold forms of other languages, and what to write instead."""
+"""Hold forms of other languages in the text of a query, and what to write instead."""
 
 from __future__ import annotations
 
@@ -21,3 +21,34 @@ class Form:
 def form(written: str, hint: str, expected: str = "_PATTERN _RETURN $END") -> Form:
     """Return the form of text that the regular expression `written` fits, in whatever case."""
     return Form(re.compile(written, re.IGNORECASE | re.DOTALL), hint, frozenset(expected.split()))
+
+
+INTERVAL = "a length of time is 5 minutes, or INTERVAL '5' MINUTE"
+_ROW_PATTERN = "MATCH_RECOGNIZE (…) is given alone to match(), and in a statement of SQL to sql(): see docs/row-patterns.md"
+_RETURNED = "RETURN a.price AS price"
+_AT_END = f"what a match returns stands at its end: {_RETURNED}"
+_PER_STEP = "WITHIN holds for the whole match; the time between two events is a condition: WHERE b.ts - a.ts <= 5 minutes"
+
+FORMS = (
+    form(r"[\w\s=\"]*->", "A -> B is written PATTERN SEQ(A a, B b); every match is found: see strategies and after_match", ""),
+    form(r"select\b.*\bmatch_recognize\b", _ROW_PATTERN),
+    form(r"select\b", f"what a match returns stands at its end: PATTERN … WITHIN … {_RETURNED}"),
+    form(r"match_recognize\b", _ROW_PATTERN),
+    form(r"measures\b", _AT_END),
+    form(r"every\b", "PATTERN SEQ(A a, B b) finds every match: see strategies and after_match"),
+    form(r"sequence\b", "sequence by k [A where …] [B] is written PARTITION BY k PATTERN SEQ(A a, B b) WHERE …"),
+    form(r"after\s+match\b", "AFTER MATCH SKIP is the keyword after_match= of the call: all, skip_past_last, skip_to_next"),
+    form(r"(followed|then)\b", "events one after the other are SEQ(A a, B b)"),
+    form(r"having\b", "conditions on aggregates stand in WHERE: WHERE count(b) > 2"),
+    form(r"group\b", "PARTITION BY k, before PATTERN, makes a stream of the events of each k"),
+    form(r"order\b", "results are ordered by stream, first event and last event; order_by= of the call orders events of equal time"),
+    form(r"limit\b", "there is no LIMIT: limit_per_start= keeps some matches of each start, and max_matches= makes too many an error"),
+    form(r"strategy\b", "the strategy is the keyword strategy= of the call, or stands in the text: WHERE skip_till_any_match { … }"),
+    form(r"until\b", "UNTIL stands behind a quantifier, its condition in parentheses: B b+ UNTIL (type = 'X')", ""),
+    form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),
+    form(r"within\s+(interval\s+)?('[^']*'|[\d.]+)\s*\w*\s*[,)]", _PER_STEP, "_RPAR"),
+    form(r"interval\s+['\d]", INTERVAL, ""),
+    form(r"//", "a comment is written -- … or /* … */"),
+    form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),
+    form(r"distinct\b", "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list", ""),
+)

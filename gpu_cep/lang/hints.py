@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import AGGREGATES, GAPS, STRATEGIES
 from gpu_cep.lang.ast_intervals import RELATIONS
-from gpu_cep.lang.foreign_forms import form
+from gpu_cep.lang.foreign_forms import FORMS, INTERVAL
 from gpu_cep.lang.foreign_operators import operator_at
 from gpu_cep.lang.literals import UNIT_SPELLINGS
 
@@ -72,8 +72,6 @@ def show_text(text: str) -> str:
     return repr(str(text) if len(text) <= 40 else text[:37] + "...")
 
 
-_ROW_PATTERN = "MATCH_RECOGNIZE (…) is given alone to match(), and in a statement of SQL to sql(): see docs/row-patterns.md"
-_RETURNED = "RETURN a.price AS price"
 _IN_ORDER = "SEQ(A a, B b)"
 _LENGTH = "a length is a number and a unit, above 0 and without quotes: WITHIN 5 minutes"
 _KEYS = 'each key has its own brackets, [a] AND [b]; a name with a blank is quoted, ["a b"]'
@@ -82,34 +80,7 @@ _NESTED = "nested fields are not read: make the field a column first, as table.f
 NO_CASTS = "there are no casts: cast the column before it is matched"
 _SELECT = re.compile(r"\(\s*select\b", re.IGNORECASE)
 _ANY_EVENT = "other events may lie in between; one of any type is a variable alone: SEQ(A a, x, B b)"
-INTERVAL = "a length of time is 5 minutes, or INTERVAL '5' MINUTE"
-_PER_STEP = "WITHIN holds for the whole match; the time between two events is a condition: WHERE b.ts - a.ts <= 5 minutes"
 _PAIR = "a constraint relates two situations: A before B; for one kind alone see docs/intervals.md (One kind of situation)"
-_AT_END = f"what a match returns stands at its end: {_RETURNED}"
-
-_FORMS = (
-    form(r"[\w\s=\"]*->", "A -> B is written PATTERN SEQ(A a, B b); every match is found: see strategies and after_match", ""),
-    form(r"select\b.*\bmatch_recognize\b", _ROW_PATTERN),
-    form(r"select\b", f"what a match returns stands at its end: PATTERN … WITHIN … {_RETURNED}"),
-    form(r"match_recognize\b", _ROW_PATTERN),
-    form(r"measures\b", _AT_END),
-    form(r"every\b", "PATTERN SEQ(A a, B b) finds every match: see strategies and after_match"),
-    form(r"sequence\b", "sequence by k [A where …] [B] is written PARTITION BY k PATTERN SEQ(A a, B b) WHERE …"),
-    form(r"after\s+match\b", "AFTER MATCH SKIP is the keyword after_match= of the call: all, skip_past_last, skip_to_next"),
-    form(r"(followed|then)\b", "events one after the other are SEQ(A a, B b)"),
-    form(r"having\b", "conditions on aggregates stand in WHERE: WHERE count(b) > 2"),
-    form(r"group\b", "PARTITION BY k, before PATTERN, makes a stream of the events of each k"),
-    form(r"order\b", "results are ordered by stream, first event and last event; order_by= of the call orders events of equal time"),
-    form(r"limit\b", "there is no LIMIT: limit_per_start= keeps some matches of each start, and max_matches= makes too many an error"),
-    form(r"strategy\b", "the strategy is the keyword strategy= of the call, or stands in the text: WHERE skip_till_any_match { … }"),
-    form(r"until\b", "UNTIL stands behind a quantifier, its condition in parentheses: B b+ UNTIL (type = 'X')", ""),
-    form(r"(in|during|for)\s+\d", "write WITHIN: WITHIN 5 minutes", "_WITHIN"),
-    form(r"within\s+(interval\s+)?('[^']*'|[\d.]+)\s*\w*\s*[,)]", _PER_STEP, "_RPAR"),
-    form(r"interval\s+['\d]", INTERVAL, ""),
-    form(r"//", "a comment is written -- … or /* … */"),
-    form(r"[\w./\\:-]+\.(cep|txt|sql)\s*$", "this is a file's name: give its text, such as Path(name).read_text()", "_PATTERN"),
-    form(r"distinct\b", "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list", ""),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +315,7 @@ def comparison_at(mistake: Mistake) -> str | None:
 
 
 def _foreign(mistake: Mistake) -> str | None:
-    possible = (each for each in _FORMS if not each.expected or each.expected & mistake.expected)
+    possible = (each for each in FORMS if not each.expected or each.expected & mistake.expected)
     return next((each.hint for each in possible if mistake.begins(each.form)), None)
 
 

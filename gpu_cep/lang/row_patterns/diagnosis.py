@@ -7,7 +7,8 @@ from itertools import chain
 
 from gpu_cep.errors import DiagnosedError, Diagnostic, PatternSyntaxError, UnsupportedError, nearest
 from gpu_cep.lang.diagnosis import end_of, list_words, span_of, words_for
-from gpu_cep.lang.hints import INTERVAL, Mistake, comparison_at, not_closed, show_text
+from gpu_cep.lang.foreign_forms import INTERVAL
+from gpu_cep.lang.hints import Mistake, comparison_at, not_closed, show_text
 
 # The clauses by their first words, in the order in which they stand.
 _CLAUSES = {
