@@ -95,7 +95,7 @@ def _(node: Aggregate, scope: Scope) -> Bound:
 def _(node: Call, scope: Scope) -> Bound:
     if scope.time is not None and node.function in references.ENDPOINTS:
         return _endpoint(node, scope.time, scope)
-    if functions.refuse_list(node, scope):
+    if functions.refuse_whole(node, scope):
         return FAULTY
     bind_argument = bind_list if node.function == "corr" else bind_operand
     return functions.apply(node, tuple(bind_argument(argument, beside(node, scope)) for argument in node.arguments), scope)

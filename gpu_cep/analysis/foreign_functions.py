@@ -13,6 +13,8 @@ _LENGTH = "the difference of two times is a length of time: b.ts - a.ts > 5 minu
 _SITUATIONS = "start(), end() and duration() are of situations; of events write last(v.ts) - first(v.ts)"
 _EACH = "a condition holds for every event of a quantified variable, v.attr > 1; for one of them write max(v.attr) > 1"
 _LISTS = frozenset({"collect_list", "collect_set", "array_agg", "list_agg", "listagg", "list", "string_agg", "group_concat"})
+# Functions that take the name of a unit.
+_OF_UNITS = frozenset({"isfirst", "datediff", "date_diff", "timestampdiff", "timestamp_diff", "timestampadd", "date_trunc"})
 # A function of other languages -> what to write here; {0} is its first argument, {last} its last, {all} are all of them,
 # {pattern} is the text that is its second one, and {like} what it holds as a part of a pattern of LIKE.
 _ELSEWHERE = {
@@ -23,8 +25,8 @@ _ELSEWHERE = {
     "mean": "write avg({0})",
     **dict.fromkeys(("std", "stddev", "stddev_samp", "stddev_pop", "variance", "percentile", "quantile"), _OF_VALUES),
     **dict.fromkeys(CLOCKS, NOW),
-    **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "unix_timestamp", "epoch", "age"), _LENGTH),
-    **dict.fromkeys(("dateadd", "date_add", "timestampadd"), "a time and a length of time are added: a.ts + 5 minutes"),
+    **dict.fromkeys(("datediff", "date_diff", "timestampdiff", "timestamp_diff", "unix_timestamp", "epoch", "age"), _LENGTH),
+    **dict.fromkeys(("dateadd", "date_add", "timestampadd", "timestamp_add"), "a time and a length of time are added: a.ts + 5 minutes"),
     **dict.fromkeys(("date", "to_date", "to_timestamp", "date_trunc", "date_format", "strftime", "strptime"), _COLUMN),
     **dict.fromkeys(("concat", "replace", "split", "split_part", "regexp_extract", "get_json_object", "json_extract"), _COLUMN),
     **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile"), _COLUMN),
@@ -39,6 +41,9 @@ _ELSEWHERE = {
     **dict.fromkeys(("max_by", "min_by", "arg_max", "arg_min"), _OF_VALUES),
     **dict.fromkeys(("any_value", "arbitrary"), "write first({0})"),
     **dict.fromkeys(("start", "end", "duration"), _SITUATIONS),
+    "isfirst": "write SEQ(NOT(x), y) WHERE floor(x.ts / 600) = floor(y.ts / 600) WITHIN 600",
+    "safe_divide": "what is divided by 0 is NULL: write {0} / {1}",
+    **dict.fromkeys(("classifier", "match_number"), "output='events' has the variable of each event, and match_id"),
     "log": "write ln({last}), log2({last}) or log10({last})",
     "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
     "lag": "write prev({0}), the value of the event bound just before",
@@ -78,11 +83,13 @@ def written_here(name: str, call: Call, *, of_rows: bool = False) -> str | None:
     return instead.format(*arguments, last=last, all=everything, pattern=pattern, like=like.replace("'", "''"))
 
 
-def list_written_here(call: Call, *, of_rows: bool = False) -> str | None:
-    """Return what to write in place of a function that makes a list of values; None for other functions.
+def written_whole(call: Call, *, of_rows: bool = False) -> str | None:
+    """Return what to write for a function whose arguments are not read here: lists of values and units; None for other functions.
 
     `of_rows`: whether the call stands in a row pattern.
     """
+    if call.function in _OF_UNITS:
+        return written_here(call.function, call, of_rows=of_rows)
     if call.function not in _LISTS:
         return None
     if of_rows:

@@ -79,10 +79,10 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
     return _compute_column(name, function, call, arguments, scope)
 
 
-def refuse_list(call: Call, scope: Scope) -> bool:
-    """Record a fault if a function makes a list of values in another language, and return whether it does: a reference is that list."""
+def refuse_whole(call: Call, scope: Scope) -> bool:
+    """Record a fault if a function of another language has arguments that mean nothing here, and return whether it does."""
     own = any(function.name == call.function for function in scope.functions)
-    hint = None if own else foreign_functions.list_written_here(call, of_rows=scope.of_rows)
+    hint = None if own else foreign_functions.written_whole(call, of_rows=scope.of_rows)
     if hint is not None:
         scope.faults.error(f"unknown function {call.function!r}", call.span, hint)
     return hint is not None

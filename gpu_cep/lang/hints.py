@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpu_cep.errors import nearest
 from gpu_cep.lang.ast import AGGREGATES, GAPS, STRATEGIES
 from gpu_cep.lang.ast_intervals import RELATIONS
-from gpu_cep.lang.foreign_forms import FORMS, INTERVAL
+from gpu_cep.lang.foreign_forms import FORMS, INTERVAL, operator_called
 from gpu_cep.lang.foreign_operators import operator_at
 from gpu_cep.lang.literals import UNIT_SPELLINGS
 
@@ -141,7 +141,9 @@ def _doubled_comparison(mistake: Mistake) -> str:
 
 
 def _misspelt_operator(mistake: Mistake) -> str | None:
-    """Return which operator with brackets the word before a bracket may be."""
+    """Return which operator with brackets the word before a bracket may be, in another language or misspelt."""
+    if (elsewhere := operator_called(mistake.read[-1])) is not None:
+        return elsewhere
     meant = nearest(mistake.read[-1], _OPERATORS)
     return meant and meant.replace("?", f" where {show_text(mistake.read[-1])} stands?")
 

@@ -19,6 +19,11 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
         ("NVL(a.n, 1) = 1", "unknown function 'nvl'; write coalesce(a.n, 1)"),
         ("if() = 1", "unknown function 'if'; write CASE WHEN v.attr THEN x ELSE y END"),
         ("any_value(b.n) > 1", "unknown function 'any_value'; write first(b.n)"),
+        (
+            "datediff(minute, a.ts, b.ts) < 5",
+            "unknown function 'datediff'; the difference of two times is a length of time: b.ts - a.ts > 5 minutes",
+        ),
+        ("classifier() = 'a'", "unknown function 'classifier'; output='events' has the variable of each event, and match_id"),
         ("rlike(a.s, b.s)", "unknown function 'rlike'; write regexp_like(a.s, 'pattern')"),
     ],
 )
