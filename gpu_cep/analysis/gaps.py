@@ -75,13 +75,28 @@ def _without_gaps(
 
 
 def _element(gap: Gap, strategies: dict[str, str], spans: list[Span | None], faults: Faults) -> PatternNode:
-    """Return what stands in FIRST or ANY, and note its strategy."""
+    """Return what stands in FIRST or ANY, and note the strategy of the gap before it."""
     spans.append(gap.span)
-    if isinstance(gap.element, Variable):
-        strategies[gap.element.name] = gap.strategy
+    begins = _begins(gap.element)
+    if begins is None:
+        construct = f"{_WORDS[gap.strategy]} of what does not begin with a variable"
+        faults.refuse(construct, "a variable without a quantifier is, alone, first in a SEQ, or in an OR", gap.span)
     else:
-        faults.refuse(f"{_WORDS[gap.strategy]} with more than a variable", "one variable without a quantifier is", gap.span)
+        strategies |= dict.fromkeys(begins, gap.strategy)
     return gap.element
+
+
+def _begins(node: PatternNode) -> tuple[str, ...] | None:
+    """Return the variables of which one binds the first event of `node`; None if that may be of a binding, or of none of them."""
+    match node:
+        case Variable(name):
+            return (name,)
+        case Next(element) | Seq((element, *_)):
+            return _begins(element)
+        case Or(elements):
+            found = list(map(_begins, elements))
+            return None if None in found else tuple(chain.from_iterable(filter(None, found)))
+    return None
 
 
 def check_gaps(chosen: Chosen, strategy: str, branches: Sequence[Branch], variables: Sequence[EventVariable], faults: Faults) -> None:

@@ -157,15 +157,28 @@ def _until(name: str, written: ast.Expression, schema: Schema) -> Condition:
 def _gap_strategies(node: ast.PatternNode) -> Iterator[tuple[str, str]]:
     """Yield the variables in FIRST and ANY, with their strategies."""
     match node:
-        case ast.Gap(element=ast.Variable(name=name), strategy=strategy):
-            yield name, strategy
-        case ast.Gap():
-            raise UnsupportedError("the oracle takes single variables in FIRST and ANY only")
+        case ast.Gap(element=element, strategy=strategy):
+            yield from ((name, strategy) for name in _first_variables(element))
+            yield from _gap_strategies(element)
         case ast.Seq(elements=elements) | ast.And(elements=elements) | ast.Or(elements=elements):
             for element in elements:
                 yield from _gap_strategies(element)
         case ast.Next(element=element):
             yield from _gap_strategies(element)
+
+
+def _first_variables(node: ast.PatternNode) -> list[str]:
+    """Return the variables with which `node` may begin."""
+    match node:
+        case ast.Variable(name=name):
+            return [name]
+        case ast.Seq(elements=elements):
+            return _first_variables(elements[0])
+        case ast.Or(elements=elements):
+            return [name for element in elements for name in _first_variables(element)]
+        case ast.Next(element=element):
+            return _first_variables(element)
+    raise UnsupportedError("the oracle takes single variables at the beginning of FIRST and ANY only")
 
 
 def _check_scopes(branches: Sequence[Branch]) -> None:
