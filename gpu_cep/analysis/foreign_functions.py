@@ -84,7 +84,7 @@ def written_here(name: str, call: Call, *, of_rows: bool = False) -> str | None:
 
 
 def written_whole(call: Call, *, of_rows: bool = False) -> str | None:
-    """Return what to write for a function whose arguments are not read here: lists of values and units; None for other functions.
+    """Return what to write for a function that takes a unit or makes a list; None for others.
 
     `of_rows`: whether the call stands in a row pattern.
     """

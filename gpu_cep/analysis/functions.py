@@ -80,7 +80,7 @@ def apply(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> Bound:
 
 
 def refuse_whole(call: Call, scope: Scope) -> bool:
-    """Record a fault if a function of another language has arguments that mean nothing here, and return whether it does."""
+    """Return whether a call is of a function that takes a unit or makes a list, and record it."""
     own = any(function.name == call.function for function in scope.functions)
     hint = None if own else foreign_functions.written_whole(call, of_rows=scope.of_rows)
     if hint is not None:

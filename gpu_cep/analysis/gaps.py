@@ -87,7 +87,10 @@ def _element(gap: Gap, strategies: dict[str, str], spans: list[Span | None], fau
 
 
 def _begins(node: PatternNode) -> tuple[str, ...] | None:
-    """Return the variables of which one binds the first event of `node`; None if that may be of a binding, or of none of them."""
+    """Return the variables of which one binds the first event of `node`.
+
+    Return None where a quantifier, NOT or an AND may come first.
+    """
     match node:
         case Variable(name):
             return (name,)

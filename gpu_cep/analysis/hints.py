@@ -48,7 +48,7 @@ def name_hint(name: str, span: Span | None, scope: Scope) -> str | None:
 
 
 def quoted_hint(name: str, scope: Scope) -> str:
-    """Return what an unknown name in double quotes may mean: a time beside a time, a number beside a number, a text elsewhere."""
+    """Return what an unknown name in double quotes may mean, by what stands beside it."""
     if scope.beside is None:
         return text_hint(name)
     if scope.beside.kind in INSTANT:
@@ -57,7 +57,10 @@ def quoted_hint(name: str, scope: Scope) -> str:
 
 
 def _time_hint(text: str | None, beside: DataType) -> str:
-    """Return how the time that `text` names is written beside another time, with a zone if that has one; both literals if it names none."""
+    """Return how the time that `text` names is written beside another time.
+
+    It has a zone if that has one. If the text names no time, both literals are shown.
+    """
     try:
         time = read_timestamp(text or "")
     except ValueError:

@@ -111,7 +111,10 @@ def check_target(name: str, suffixes: tuple[str, ...]) -> str:
 
 
 def in_folder(name: str) -> str:
-    """Return the name of a file to be written, or end the command, before it begins to work, if it has no folder or no file system."""
+    """Return the name of a file to be written; end the command if it cannot be written there.
+
+    That is so if there is no such folder, or no such file system.
+    """
     try:
         system, path = open_uri(name) if is_uri(name) else (LocalFileSystem(), name)
     except (OSError, pa.ArrowException) as fault:

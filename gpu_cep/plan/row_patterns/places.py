@@ -173,7 +173,10 @@ class Placement:
         return expression
 
     def _is_strict(self, expression: Bound) -> bool:
-        """Return whether an expression is NULL where one of the rows that it reads is not there; the match always has a number."""
+        """Return whether an expression is NULL where a row that it reads is not there.
+
+        The number of the match is of no row.
+        """
         if isinstance(expression, Operation):
             return expression.name in STRICT and any(map(self._is_strict, expression.arguments))
         return isinstance(expression, Field) and expression.column != self.columns.match_number
