@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Field
-from gpu_cep.engine.events.matches import BoundRows, Ends, FoundMatches, Indices, bound_singles
+from gpu_cep.engine.events.matches import BoundRows, Ends, FoundMatches, Indices, Rows, bound_singles
 from gpu_cep.engine.events.placed_matches import rows_of_match
 from gpu_cep.engine.input.arrow_arrays import masked_array
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -96,11 +96,11 @@ class MatchedEvents(BoundEvents):
             self._hold(column, (end,))
         return self._as_column(column, masked_array(self._values[column, end], self.absent(v)))
 
-    def event_values(self, v: int, column: int) -> pa.Array:
+    def event_values(self, v: int, column: int) -> tuple[pa.Array, Rows]:
         if column not in self.held or not self._has_list(v):
             return super().event_values(v, column)
-        ((bits, _),) = self.matches.bound_rows(np.array([v], np.int64), self.held[column], self.threads)
-        return self._as_column(column, masked_array(bits))
+        ((bits, offsets),) = self.matches.bound_rows(np.array([v], np.int64), self.held[column], self.threads)
+        return self._as_column(column, masked_array(bits)), offsets
 
     def value_of_match(self, column: int, *, last: bool) -> pa.Array:
         """Return a column's value at the first or last event of each match."""
@@ -191,10 +191,11 @@ def all_events(plan: Plan) -> EventsRead:
 
 def events_read(plan: Plan, held: OrderedValues) -> EventsRead:
     """Return what RETURN reads of the events, of which `held` columns need no rows; all if there is no RETURN."""
-    if not plan.query.returns:
+    query = plan.query
+    if not query.returns:
         every = all_events(plan)
         return every._replace(held=tuple((column, tuple((v, False) for v in every.whole)) for column in held))
-    items = zip(plan.query.returns, plan.returns, strict=True)
+    items = zip(query.returns, plan.returns, strict=True)
     whole: set[int] = set()
     ends: set[End] = set()
     values: dict[int, set[End]] = {}
@@ -208,6 +209,8 @@ def events_read(plan: Plan, held: OrderedValues) -> EventsRead:
                 ends.add((v, False))
             case Aggregation(function="first" | "last" as function, variable=v, column=int()):
                 ends.add((v, function == "last"))
+            case Aggregation(variable=v, column=int() as column) if column in held and query.variables[v].quantified:
+                continue
             case Binding(variable=v) | Aggregation(variable=v, column=int()):
                 whole.add(v)
     return EventsRead(tuple(sorted(whole)), tuple(sorted(ends)), tuple((column, tuple(sorted(own))) for column, own in values.items()))

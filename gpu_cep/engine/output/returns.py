@@ -112,18 +112,19 @@ class BoundEvents(ABC):
         They are a struct, or a list of structs if v is quantified.
         """
         if self.columns.query.variables[v].quantified:
-            bound = [self.event_values(v, self.columns.query.schema.index(name)) for name in names]
+            bound = [self.event_values(v, self.columns.query.schema.index(name))[0] for name in names]
             return self.lists(v, self._join(bound, names, len(self.binding(v)[0]), None))
         values = [self.value(v, self.columns.query.schema.index(name)) for name in names]
         return self._join(values, names, len(self), self.absent(v))
 
     def attribute(self, v: int, column: int) -> pa.Array:
         """Return a column's values at all events bound to v, as one list for each match."""
-        return self.lists(v, self.event_values(v, column))
+        return self.lists(v, self.event_values(v, column)[0])
 
-    def event_values(self, v: int, column: int) -> pa.Array:
-        """Return a column's values at all events bound to v, match after match."""
-        return self.take(column, self.binding(v)[0])
+    def event_values(self, v: int, column: int) -> tuple[pa.Array, Rows]:
+        """Return a column's values at all events bound to v, match after match, and where each match's begin (with the end)."""
+        rows, offsets = self.binding(v)
+        return self.take(column, rows), offsets
 
     def leaf(self, leaf: Leaf) -> pa.Array:
         """Return the value of a field or an aggregate in each match."""
@@ -135,8 +136,7 @@ class BoundEvents(ABC):
             case Aggregation(function=function, variable=v, column=column):
                 if column is None:
                     return pa.array(self.numbers_bound(v).astype(np.int64, copy=False))
-                rows, offsets = self.binding(v)
-                return _AGGREGATES[function](self, column, rows, offsets, leaf.type)
+                return _AGGREGATES[function](self.columns, column, *self.event_values(v, column), leaf.type)
         raise TypeError(f"no value for {type(leaf).__name__} inside an expression")
 
     def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
@@ -245,39 +245,38 @@ def _column_type(column: int, data_type: DataType, schema: pa.Schema) -> pa.Data
 def _extreme_of(sign: int) -> Any:
     """Return the function of an aggregate: min if the sign is 1, max if it is −1."""
 
-    def pick(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
-        values, nulls = _bound_values(events, column, rows)
+    def pick(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, result: DataType) -> pa.Array:
         found = np.empty(len(offsets) - 1, np.int64)
-        extreme_places(0, len(found), offsets, values, nulls, sign, found)
-        chosen = pa.array(rows[np.maximum(found, 0)] if len(rows) else found, mask=found < 0)
-        return events.columns.take(column, chosen)
+        extreme_places(0, len(found), offsets, *_comparable(columns, column, values), sign, found)
+        return values.take(pa.array(found, mask=found < 0))
 
     return pick
 
 
-def _count(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
-    return pa.array(_count_present(events, column, rows, offsets))
+def _count(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, result: DataType) -> pa.Array:
+    return pa.array(_count_present(_nulls(values), offsets))
 
 
-def _sum(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
-    sums, present = _sum_values(events, column, rows, offsets)
+def _sum(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, result: DataType) -> pa.Array:
+    sums, present = _sum_values(columns, column, values, offsets)
     return arrow_array(sums, present == 0, result)
 
 
-def _avg(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
-    sums, present = _sum_values(events, column, rows, offsets)
-    return arrow_array(sums / np.maximum(present, 1) / _unit(events, column), present == 0, FLOAT)
+def _avg(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, result: DataType) -> pa.Array:
+    sums, present = _sum_values(columns, column, values, offsets)
+    return arrow_array(sums / np.maximum(present, 1) / _unit(columns, column), present == 0, FLOAT)
 
 
-def _median(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
-    ordered = sort_values(*_bound_values(events, column, rows), offsets)
-    return arrow_array(medians(ordered) / _unit(events, column), np.diff(ordered.offsets) == 0, FLOAT)
+def _median(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, result: DataType) -> pa.Array:
+    ordered = sort_values(*_comparable(columns, column, values), offsets)
+    return arrow_array(medians(ordered) / _unit(columns, column), np.diff(ordered.offsets) == 0, FLOAT)
 
 
-def _count_distinct(events: BoundEvents, column: int, rows: Indices, offsets: Rows, result: DataType) -> pa.Array:
-    return pa.array(count_distinct(sort_values(*_bound_values(events, column, rows), offsets)))
+def _count_distinct(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, result: DataType) -> pa.Array:
+    return pa.array(count_distinct(sort_values(*_comparable(columns, column, values), offsets)))
 
 
+# Each takes the columns, the number of one, its values at the bound events, where those of each match begin, and the result's type.
 _AGGREGATES = {
     "min": _extreme_of(1),
     "max": _extreme_of(-1),
@@ -289,34 +288,35 @@ _AGGREGATES = {
 }
 
 
-def _unit(events: BoundEvents, column: int) -> float:
+def _unit(columns: EventColumns, column: int) -> float:
     """Return the machine value of 1 in a column."""
-    source = events.columns.type(column)
+    source = columns.type(column)
     return 10.0**source.scale if source.kind is Kind.DECIMAL else 1.0
 
 
-def _bound_values(events: BoundEvents, column: int, rows: Indices) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Return a column's machine values at input rows, ranks for text, and where they are NULL."""
-    picked = events.take(column, rows)
-    nulls = picked.is_null().to_numpy(zero_copy_only=False)
-    if events.columns.type(column).kind is not Kind.STRING:
-        return machine_values(picked, events.columns.name(column)), nulls
-    return pc.rank(_decode_dictionary(picked), tiebreaker="dense").to_numpy().astype(np.int64), nulls
+def _nulls(values: pa.Array) -> npt.NDArray[np.bool_]:
+    nulls: npt.NDArray[np.bool_] = values.is_null().to_numpy(zero_copy_only=False)
+    return nulls
 
 
-def _count_present(events: BoundEvents, column: int, rows: Indices, offsets: Rows) -> Indices:
+def _comparable(columns: EventColumns, column: int, values: pa.Array) -> tuple[Array, npt.NDArray[np.bool_]]:
+    """Return machine values of a column's values, ranks for text, and where they are NULL."""
+    if columns.type(column).kind is not Kind.STRING:
+        return machine_values(values, columns.name(column)), _nulls(values)
+    return pc.rank(_decode_dictionary(values), tiebreaker="dense").to_numpy().astype(np.int64), _nulls(values)
+
+
+def _count_present(nulls: npt.NDArray[np.bool_], offsets: Rows) -> Indices:
     """Return the number of values in each match that are not NULL."""
     counts = np.empty(len(offsets) - 1, np.int64)
-    count_present(0, len(counts), offsets, events.take(column, rows).is_null().to_numpy(zero_copy_only=False), counts)
+    count_present(0, len(counts), offsets, nulls, counts)
     return counts
 
 
-def _sum_values(events: BoundEvents, column: int, rows: Indices, offsets: Rows) -> tuple[Array, Indices]:
-    """Return the sum of the values in each match, and the number of those that are not NULL."""
-    values, nulls = _bound_values(events, column, rows)
-    length = len(offsets) - 1
-    present = np.empty(length, np.int64)
-    count_present(0, length, offsets, nulls, present)
+def _sum_values(columns: EventColumns, column: int, given: pa.Array, offsets: Rows) -> tuple[Array, Indices]:
+    """Return the sum of the given values in each match, and the number of those that are not NULL."""
+    values, nulls = _comparable(columns, column, given)
+    present, length = _count_present(nulls, offsets), len(offsets) - 1
     if values.dtype.kind == "f":
         sums = np.empty(length, np.float64)
         sum_floats(0, length, offsets, values.astype(np.float64, copy=False), nulls, sums)
@@ -324,7 +324,7 @@ def _sum_values(events: BoundEvents, column: int, rows: Indices, offsets: Rows) 
     totals, overflowed = np.empty(length, np.int64), np.empty(length, np.bool_)
     sum_ints(0, length, offsets, values.astype(np.int64, copy=False), nulls, totals, overflowed)
     if overflowed.any():
-        raise EventError(f"integer overflow in the sum of {events.columns.name(column)!r} over a binding")
+        raise EventError(f"integer overflow in the sum of {columns.name(column)!r} over a binding")
     return totals, present
 
 

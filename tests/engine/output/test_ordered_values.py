@@ -37,14 +37,15 @@ _CLOCKS = {
 }
 _QUERIES = {
     "chain": "PATTERN SEQ(A a, B b+, C c) WHERE skip_till_next_match { [k] AND b[i].x >= a.x } WITHIN 40 events "
-    "RETURN a.ts AS since, b[1].x AS low, last(b.x) AS high, last(b.ts) AS late, count(b) AS many, c.x AS x, c.y AS y",
+    "RETURN a.ts AS since, b[1].x AS low, last(b.x) AS high, last(b.ts) AS late, count(b) AS many, avg(b.x) AS mean, c.x AS x, c.y AS y",
     "singles": "PATTERN SEQ(A a, C c) WHERE skip_till_any_match { c.x > a.x } WITHIN 9 events RETURN a.x AS x, c.ts AS until, c.y AS y",
     "one of two": "PATTERN OR(SEQ(A a, B b), SEQ(C c, D d)) WHERE skip_till_next_match { [k] AND b.x > a.x AND d.x < c.x } "
     "WITHIN 40 events RETURN a.x AS a, b.ts AS b, c.x AS c, d.ts AS d",
     "neighbours": "PATTERN SEQ(a, b+, c+) WHERE partition_contiguity { [k] AND b[i].x >= a.x AND c[1].x < a.x AND c[i].x < a.x } "
     "RETURN a.ts AS since, last(b.x) AS high, b[1].x AS first, last(c.ts) AS until, b.x AS steps, c AS others",
     "absent": "PATTERN SEQ(A a, B b*, C c?) WHERE skip_till_next_match { [k] AND b[i].x >= a.x } WITHIN 20 events "
-    "RETURN a.x AS x, last(b.x) AS high, b.x AS lows, b.ts AS times, c.ts AS until",
+    "RETURN a.x AS x, last(b.x) AS high, b.x AS lows, b.ts AS times, c.ts AS until, sum(b.x) AS sum, "
+    "min(b.x) AS low, max(b.ts) AS late, median(b.x) AS middle, count(b.x) AS known, count(DISTINCT b.x) AS others",
 }
 
 
