@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-if TYPE_CHECKING:
-    from gpu_cep.engine.input.event_columns import EventColumns
+Result = TypeVar("Result")
 
 # A dictionary with more than this share of values for each row is made anew of those that the rows have.
 _SHARE = 8
+
+
+class _Table(Protocol):
+    @property
+    def schema(self) -> pa.Schema: ...
+    def column(self, number: int, /) -> Any: ...
+
+
+class TableColumns(Protocol):
+    """The columns of a table, by number: what :class:`gpu_cep.engine.input.event_columns.EventColumns` has of them."""
+
+    @property
+    def table(self) -> _Table: ...
+    @property
+    def schema(self) -> pa.Schema: ...
+    def arrow(self, column: int, /) -> pa.Array: ...
+    def once(self, what: str, columns: tuple[int, ...], found: Callable[[], Result], /) -> Result: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +41,7 @@ class PickedRows:
     `beside` are further columns of the picked rows, behind those of the table.
     """
 
-    columns: EventColumns
+    columns: TableColumns
     rows: npt.NDArray[np.int32]
     beside: pa.Table | None = None
     _gathered: dict[int, pa.ChunkedArray] = field(default_factory=dict)

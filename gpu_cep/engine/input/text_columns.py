@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.chunks import chunks_of, is_long
-from gpu_cep.engine.input.device.resident import ResidentText
+from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentText
 from gpu_cep.engine.input.few_texts import FewTexts, few_texts
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, are_distinct, codes_of, dictionaries_of, encode_text, share_dictionary
 from gpu_cep_kernels.compile.launch import threads_for, threads_of
 
-if TYPE_CHECKING:
-    from gpu_cep.engine.input.event_columns import EventColumns
+Result = TypeVar("Result")
 
 # Arrow types by their bits, of codes that are read as they are.
 _CODES = {8: pa.uint8(), 16: pa.uint16(), 32: pa.int32()}
+
+
+class ColumnsWithText(Protocol):
+    """Columns of events, by number, some of which are text: what :class:`gpu_cep.engine.input.event_columns.EventColumns` has of them."""
+
+    @property
+    def dictionaries(self) -> tuple[tuple[int, ...], ...]: ...
+    @property
+    def threads(self) -> int | None: ...
+    @property
+    def texts(self) -> TextColumns: ...
+    def __len__(self) -> int: ...
+    def arrow(self, column: int, /) -> pa.Array: ...
+    def chunks(self, column: int, /) -> pa.ChunkedArray | None: ...
+    def resident(self, column: int, /) -> ResidentColumn | None: ...
+    def elsewhere(self, column: int, /) -> ColumnsWithText | None: ...
+    def once(self, what: str, columns: tuple[int, ...], found: Callable[[], Result], /) -> Result: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -41,7 +58,7 @@ class TextColumns(NamedTuple):
     The columns have what is `kept`, and not this: a cycle would hold their table until Python looks for cycles.
     """
 
-    columns: EventColumns
+    columns: ColumnsWithText
     kept: EncodedTexts
 
     def codes(self, column: int) -> Codes:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Field
 from gpu_cep.engine.accounting.match_budget import Footprint
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.picked_rows import PickedRows
+from gpu_cep.engine.input.picked_rows import PickedRows, TableColumns
 from gpu_cep.engine.output.result_tables import carried_columns
 from gpu_cep.engine.output.returns import read_leaves
 from gpu_cep.plan.event_plan import Plan
@@ -99,11 +99,11 @@ def _row_bytes(columns: EventColumns, column: int) -> int:
         return max(_row_bytes(columns, source) for source in columns.query.computed[column - attributes].columns)
     # all rows tell it of picked ones, too, which need not be gathered for that
     picked = columns.table if isinstance(columns.table, PickedRows) else None
-    whole = columns if picked is None or column >= len(picked.columns.schema) else picked.columns
+    whole: TableColumns = columns if picked is None or column >= len(picked.columns.schema) else picked.columns
     return whole.once("mean bytes", (column,), lambda: _mean_bytes(whole, column))
 
 
-def _mean_bytes(columns: EventColumns, column: int) -> int:
+def _mean_bytes(columns: TableColumns, column: int) -> int:
     values = columns.table.column(column)
     if not pa.types.is_dictionary(values.type):
         return -(-int(values.nbytes) // max(1, len(values)))
