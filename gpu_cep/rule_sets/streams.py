@@ -42,7 +42,7 @@ from gpu_cep.live.steps import bindable_events, certain_matches, give_up_decided
 from gpu_cep.queries.plans import as_query
 from gpu_cep.rule_sets.lookups import look_up, rule_lookups
 from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, named, naming, united
-from gpu_cep.rule_sets.tables import PATTERN, one_table, same_columns
+from gpu_cep.rule_sets.tables import PATTERN, check_columns, one_table
 from gpu_cep.signatures import takes_keywords
 from gpu_cep.streams import arrow_schema, fit_events, progress_of
 
@@ -138,7 +138,7 @@ class RuleStream:
         arrival = Arrival(lateness, late, every, idle=idle, emit=emit)
         self._live = _plan_rules(rules, plain, given, arrival)
         if not split:
-            same_columns({name: live.result for name, live in self._live.items()})
+            check_columns({name: live.result for name, live in self._live.items()})
         texts = {name: (format_query(as_query(rule.pattern)), rule.options) for name, rule in rules.items()}
         self._asked = _Asked(texts, plain, arrival, split, given)
         self._lookups = rule_lookups(self._live)

@@ -23,25 +23,28 @@ def check_one_schema(planned: Iterable[PlannedRule], schema: pa.Schema) -> None:
 
     The plans are for events of `schema`.
     """
-    same_columns({each.name: answer_schema(each.plan, schema) for each in planned})
+    check_columns({each.name: answer_schema(each.plan, schema) for each in planned})
 
 
-def same_columns(schemas: Mapping[str, pa.Schema], *, named: bool = True) -> pa.Schema | None:
-    """Return the schema of a table for results of these schemas, by the name of their pattern, without the column ``pattern``.
+def check_columns(schemas: Mapping[str, pa.Schema]) -> None:
+    """Raise PatternError unless results of these schemas, by the name of their pattern, fit one table behind a column ``pattern``."""
+    for name, schema in schemas.items():
+        if PATTERN in schema.names:
+            raise PatternError(f"pattern {name!r}: its result has a column {PATTERN!r} already; name it otherwise, or give split=True")
+    if schemas:
+        same_columns(schemas)
 
-    The result is None if there are none. With `named`, that column is to stand before theirs.
+
+def same_columns(schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """Return the schema of a table for results of these schemas, by the name of their pattern; there is one at least.
 
     Raises
     ------
     PatternError
-        They differ, or one has a column ``pattern`` beside that of the name.
+        They differ.
     """
-    first = next(iter(schemas), None)
-    if first is None:
-        return None
+    first = next(iter(schemas))
     for name, schema in schemas.items():
-        if named and PATTERN in schema.names:
-            raise PatternError(f"pattern {name!r}: its result has a column {PATTERN!r} already; name it otherwise, or give split=True")
         if not _alike(schemas[first], schema):
             raise PatternError(
                 f"the results of the patterns {first!r} and {name!r} have not the same columns: {_columns(schemas[first])}, and "
@@ -59,21 +62,27 @@ def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
-def one_table(found: Mapping[str, pa.Table], failed: Mapping[str, CepError], *, named: bool = True) -> pa.Table:
-    """Return the results as one table, with the name of its pattern before each row; `named` is as for :func:`same_columns`.
+def one_table(found: Mapping[str, pa.Table], failed: Mapping[str, CepError]) -> pa.Table:
+    """Return the results as one table, as :func:`join_results` does.
 
     Raises
     ------
     PatternError
-        Their columns differ.
+        Their columns differ, or one has a column ``pattern`` already.
     CepError
         There is no result, since all patterns failed.
     MatchLimitExceeded
         The table does not fit in memory.
     """
-    schema = same_columns({name: table.schema for name, table in found.items()}, named=named)
-    if schema is None:
+    if not found:
         raise next(iter(failed.values()))
+    check_columns({name: table.schema for name, table in found.items()})
+    return join_results(found)
+
+
+def join_results(found: Mapping[str, pa.Table]) -> pa.Table:
+    """Return the results as one table, with the name of its pattern before each row; raises as :func:`one_table`."""
+    schema = same_columns({name: table.schema for name, table in found.items()})
     with ending_in(MatchLimitExceeded, "building one table of the results", LESS_MEMORY):
         parts = [pa.Table.from_arrays(table.columns, schema=schema) for table in found.values()]
         whole = pa.concat_tables(parts).unify_dictionaries()

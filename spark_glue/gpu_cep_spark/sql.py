@@ -23,7 +23,7 @@ from gpu_cep.plan.settings import Settings, memory_bytes
 from gpu_cep.queries.plans import is_row_pattern
 from gpu_cep.rule_sets.plans import PlannedRule
 from gpu_cep.rule_sets.rules import Rule, as_rules, united
-from gpu_cep.rule_sets.tables import same_columns
+from gpu_cep.rule_sets.tables import check_columns
 from gpu_cep_spark.jobs import keys_of_shuffle, pattern_text
 from gpu_cep_spark.matching import check_spark_settings
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
@@ -197,7 +197,7 @@ def _call_all(
         raise united(failed)
     events = events_of_rules(queries.values(), schema)
     planned = tuple(PlannedRule(name, plan_over(query, events)) for name, query in queries.items())
-    same_columns({rule.name: answer_schema(rule.plan, events) for rule in planned})
+    check_columns({rule.name: answer_schema(rule.plan, events) for rule in planned})
     shared = frozenset.intersection(*(frozenset(_keys_of_call(rule.plan)) for rule in planned))
     result = spark_schema(result_of_rules(planned, events))
     work = Work(planned[0].plan, "", events, {}, tuple(sorted(shared)), batch_schema(result, registration.zone), memory)

@@ -25,7 +25,7 @@ from gpu_cep.queries.plans import make_plan
 from gpu_cep.rule_sets.matching import check_error_choices, report_failures
 from gpu_cep.rule_sets.plans import PlannedRule
 from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, naming, united
-from gpu_cep.rule_sets.tables import PATTERN, same_columns
+from gpu_cep.rule_sets.tables import PATTERN, check_columns, same_columns
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.assembly import assemble, numbered, total_counts
 from gpu_cep_spark.jobs import keys_of_shuffle
@@ -121,7 +121,7 @@ def gpu_match_all(
     if failed and (on_error == "raise" or len(failed) == len(rules)):
         raise united(failed)
     if not split:
-        same_columns({name: answer_schema(query.plan, query.events) for name, query in queries.items()})
+        check_columns({name: answer_schema(query.plan, query.events) for name, query in queries.items()})
     report_failures(failed, failures)
     job = _Job(df, zone, memory_bytes(worker_memory, "worker_memory"), choose_for_all(queries, df, rare))
     shuffles = choose_shuffles(queries, partial(known_of, df))
@@ -276,8 +276,7 @@ def events_of_rules(queries: Iterable[NarrowQuery], schema: pa.Schema) -> pa.Sch
 
 def result_of_rules(rules: Iterable[PlannedRule], events: pa.Schema) -> pa.Schema:
     """Return the schema of the rules' results, with the name of the pattern first."""
-    found = same_columns({rule.name: answer_schema(rule.plan, events) for rule in rules}, named=False)
-    assert found is not None, "a group has a rule"
+    found = same_columns({rule.name: answer_schema(rule.plan, events) for rule in rules})
     name = PATTERN
     while name in found.names:
         name += "_"

@@ -19,7 +19,7 @@ from gpu_cep.errors import CepError
 from gpu_cep.rule_sets.plans import PlannedRule, PlannedRules
 from gpu_cep.rule_sets.rules import naming
 from gpu_cep.rule_sets.runs import run_shared, share_events
-from gpu_cep.rule_sets.tables import one_table
+from gpu_cep.rule_sets.tables import join_results
 from gpu_cep_spark.slices.own_rows import separate_own_rows
 from gpu_cep_spark.tasks.devices import use_device_of_task
 from gpu_cep_spark.tasks.results import as_promised, in_batches
@@ -69,7 +69,7 @@ def _match_rules(given: RuleWork, events: pa.Table, cores: int, concurrent: int,
     events, own, _ = separate_own_rows(given.work.plan, events) if given.work.sliced else (events, WHOLE, None)
     shared = PlannedRules(InputEvents(events), events, given.rules, {}, {})
     found = run_shared(shared, share_events(shared, cores), Resources(cores, concurrent=concurrent), _fail, spent=spent, own=own)
-    return one_table({rule.name: found[rule.name] for rule in given.rules}, {}, named=False)
+    return join_results({rule.name: found[rule.name] for rule in given.rules})
 
 
 def _fail(name: str, fault: CepError) -> None:
