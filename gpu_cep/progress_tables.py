@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from gpu_cep.api import match
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
@@ -75,14 +75,20 @@ def progress(events: Any, pattern: Pattern, **keywords: Unpack[ProgressOptions])
     CepError
         Any error that :func:`match` raises.
     """
-    query, names, of_starts = query_of_starts(pattern, keywords)
-    return _as_progress(match(events, query, **of_starts), names)
+    asked = query_of_starts(pattern, keywords)
+    return _as_progress(match(events, asked.query, **asked.keywords), asked.names)
 
 
-def query_of_starts(
-    pattern: Pattern, keywords: Mapping[str, Any], fold: Callable[[str], str] = str
-) -> tuple[Query, list[str], dict[str, Any]]:  # fmt: skip
-    """Return a query whose rows are those of starts, the variables that it returns, and the keywords to match it by.
+class StartsQuery(NamedTuple):
+    """A query whose rows are those of starts, the variables that it returns, and the keywords of :func:`match` to match it by."""
+
+    query: Query
+    names: list[str]
+    keywords: dict[str, Any]
+
+
+def query_of_starts(pattern: Pattern, keywords: Mapping[str, Any], fold: Callable[[str], str] = str) -> StartsQuery:
+    """Return a query whose rows are those of starts.
 
     Parameters
     ----------
@@ -110,7 +116,7 @@ def query_of_starts(
     keys = None if given is None else name_tuple(given, "partition_by")
     _check(query, names, query.partition_by or keys or (), fold)
     returns = tuple(ReturnItem(Aggregate("first", name, keywords.get("timestamp", "ts")), name) for name in names)
-    return replace(query, returns=returns), names, {**keywords, **_OF_STARTS, "partition_by": keys}
+    return StartsQuery(replace(query, returns=returns), names, {**keywords, **_OF_STARTS, "partition_by": keys})
 
 
 def _check(query: Query, names: list[str], keys: tuple[str, ...], fold: Callable[[str], str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -152,7 +153,8 @@ def matched_situations(
     """
     shared = threads_for(len(matches), threads)
     seen = spread(lambda v: _situations_of_name(v, events, runs, matches), range(len(matches.members)), shared)
-    by_stream = order_by_stream(events, [Extent(runs.stream[own], runs.first[own], last) for own, last, _, _ in seen], threads)
+    extents = [Extent(runs.stream[each.situations], runs.first[each.situations], each.last) for each in seen]
+    by_stream = order_by_stream(events, extents, threads)
 
     def of_name(v: int) -> SituationEvents:
         own, last, is_open, _ = seen[v]
@@ -160,20 +162,27 @@ def matched_situations(
         return SituationEvents(columns, events, runs.stream[own], *ends, is_open, by_stream, threads)
 
     names = spread(of_name, range(len(seen)), shared)
-    return MatchedSituations(columns, tuple(names), tuple(places for _, _, _, places in seen))
+    return MatchedSituations(columns, tuple(names), tuple(each.places for each in seen))
 
 
-def _situations_of_name(
-    v: int, events: EventSequence, runs: SituationRuns, matches: IntervalMatches
-) -> tuple[Array, Array, npt.NDArray[np.bool_] | None, Indices]:
-    """Return the matched situations of name v, their last events, whether they are open, and the place of each match's one."""
+class _SituationsOfName(NamedTuple):
+    """The matched situations of a name, their last events, whether they are open (None: none is), and the place of each match's one."""
+
+    situations: Array
+    last: Array
+    is_open: npt.NDArray[np.bool_] | None
+    places: Indices
+
+
+def _situations_of_name(v: int, events: EventSequence, runs: SituationRuns, matches: IntervalMatches) -> _SituationsOfName:
+    """Return the situations of name v; one that is seen in several states comes once for each."""
     members, seen = matches.members[v], matches.seen
     if seen is None:
         own, places = _distinct(members, len(runs.first))
-        return own, runs.last[own], None, places
+        return _SituationsOfName(own, runs.last[own], None, places)
     views = (members.astype(np.int64) * len(events) + seen.last[v]) * 2 + seen.is_open[v]
     _, representatives, places = np.unique(views, return_index=True, return_inverse=True)
-    return members[representatives], seen.last[v, representatives], seen.is_open[v, representatives], places
+    return _SituationsOfName(members[representatives], seen.last[v, representatives], seen.is_open[v, representatives], places)
 
 
 def _distinct(numbers: Array, size: int) -> tuple[Indices, Indices]:
