@@ -17,7 +17,7 @@ from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.alternatives import Alternatives
 from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
 from gpu_cep.engine.events.match_ends import are_reported
-from gpu_cep.engine.events.matches import AnyMatches, Flags, FoundMatches, Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.merged_matches import once_in_order
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
@@ -29,7 +29,7 @@ from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_
 from gpu_cep.engine.matchers.search import Search, count_starts, searches
 from gpu_cep.engine.matchers.start_limit import start_limit
 from gpu_cep.engine.matchers.union import Union
-from gpu_cep.engine.output.after_match import select_matches, settle_batch, settle_matches, take_runs_apart
+from gpu_cep.engine.output.after_match import ResultMatches, select_matches, settle_batch, settle_matches, take_runs_apart
 from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.ordered_values import ordered_values
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
@@ -146,12 +146,13 @@ def _result_of_runs(run: EventRun, ordered: OrderedEvents, runs: ContiguousMatch
         in_order: FoundMatches = runs if order is None else runs.reorder(order, threads)
         # at most one of them begins at each event, so that no other limit drops any
         overlap = plan.settings.after_match == "skip_past_last" and not apart
-        selected = select_matches(plan, columns, ordered, in_order, streams) if overlap else (in_order, streams)
-        matches, streams, final = _reported(run, ordered, *selected)
+        found = ResultMatches(in_order, streams)
+        reported = _reported(run, ordered, select_matches(plan, columns, ordered, found) if overlap else found)
+        matches = reported.matches
         with name_windows(plan, columns, lambda start: int(ordered.rows[start])):
             account_for(len(matches), matches.bound, lambda match: int(matches.first[match]), run.budget, run.profile)
         with ending_in(MatchLimitExceeded, f"building the result of {len(matches):,} matches", LESS_MEMORY):
-            return _table(run, ordered, matches, streams, final)
+            return _table(run, ordered, reported)
 
 
 def _matches(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> Matches | SinglesInParts | OrderedMatches:
@@ -256,33 +257,27 @@ def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | S
     with ending_in(MatchLimitExceeded, f"building the result of {len(found):,} matches", LESS_MEMORY):
         order, streams = sort_results(plan, columns, ordered, found.first, threads_for(len(found), run.threads))
         in_order: FoundMatches = found if order is None else order_found(found, order)
-        matches, streams, final = _reported(run, ordered, *select_matches(plan, columns, ordered, in_order, streams))
+        reported = _reported(run, ordered, select_matches(plan, columns, ordered, ResultMatches(in_order, streams)))
         if plan.settings.output == "compressed":
-            return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(matches))
-        return _table(run, ordered, matches, streams, final)
+            return node_table(plan, columns, ordered, carried_columns(plan, columns.schema), match_tree(reported.matches))
+        return _table(run, ordered, reported)
 
 
-def _table(run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices, final: Flags | None) -> pa.Table:
+def _table(run: EventRun, ordered: OrderedEvents, reported: ResultMatches[AnyMatches]) -> pa.Table:
     """Return the matches that :func:`_reported` returns as a table."""
-    plan, columns = run.plan, run.columns
+    plan, columns, (matches, streams, final) = run.plan, run.columns, reported
     events = MatchedEvents(columns, ordered.rows, matches, run.threads, ordered_values(plan, columns, ordered))
     return match_table(plan, events, streams, beside=beside_matches(plan, columns, ordered, matches), final=final)
 
 
-def _reported(
-    run: EventRun, ordered: OrderedEvents, matches: AnyMatches, streams: Indices
-) -> tuple[AnyMatches, Indices, Flags | None]:  # fmt: skip
-    """Return the matches that the run reports, their streams, and which are certain to be kept.
-
-    The last are None without borders.
-    """
+def _reported(run: EventRun, ordered: OrderedEvents, found: ResultMatches[AnyMatches]) -> ResultMatches[AnyMatches]:
+    """Return the matches that the run reports; with borders, which of them are certain to be kept, too."""
     if run.reported.ends != WHOLE:
-        reported = np.flatnonzero(are_reported(run.reported.ends, ordered, matches))
-        matches, streams = matches.reorder(reported), streams[reported]
+        found = found.take(np.flatnonzero(are_reported(run.reported.ends, ordered, found.matches)))
     if run.reported.borders is not None:
-        return settle_matches(run.plan, run.columns, ordered, matches, streams, run.reported.borders)
-    _count_kept(run, lambda: len(matches))
-    return matches, streams, None
+        return settle_matches(run.plan, run.columns, ordered, found, run.reported.borders)
+    _count_kept(run, lambda: len(found.matches))
+    return found
 
 
 def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:

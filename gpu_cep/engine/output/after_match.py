@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Generic, NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,15 +25,29 @@ from gpu_cep_kernels.matches.groups import group_begins
 from gpu_cep_kernels.phase_one.ordering import streams_of
 
 
-def select_matches(
-    plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: AnyMatches, streams: Indices
-) -> tuple[AnyMatches, Indices]:  # fmt: skip
-    """Return the matches that are reported, and the number of each one's `partition_by` stream.
+class ResultMatches(NamedTuple, Generic[AnyMatches]):
+    """Matches in the order of results.
 
-    The given matches are in result order; ``streams[m]`` is the stream of match m.
+    ``streams[m]`` is the number of match m's `partition_by` stream. ``final[m]`` says whether it is kept whatever other slices
+    find; `final` is None if that is not asked.
     """
+
+    matches: AnyMatches
+    streams: Indices
+    final: Flags | None = None
+
+    def take(self, kept: Indices) -> ResultMatches[AnyMatches]:
+        """Return the matches of these numbers alone."""
+        return ResultMatches(self.matches.reorder(kept), self.streams[kept])
+
+
+def select_matches(
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: ResultMatches[AnyMatches]
+) -> ResultMatches[AnyMatches]:  # fmt: skip
+    """Return the matches that `after_match`, or a limit for each start, keeps."""
+    matches, streams, _ = found
     if plan.settings.keeps_all or not len(matches):
-        return matches, streams
+        return found
     if plan.settings.limit_per_start is not None:
         kept = first_of_starts(plan, columns, ordered, matches, plan.settings.limit_per_start)
     elif plan.settings.after_match == "skip_to_next":
@@ -40,7 +56,7 @@ def select_matches(
     else:
         kept = _disjoint_matches(plan, columns, ordered, matches, streams)
     # searches leave out what is dropped where they can
-    return (matches, streams) if len(kept) == len(matches) else (matches.reorder(kept), streams[kept])
+    return found if len(kept) == len(matches) else found.take(kept)
 
 
 def first_of_starts(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches, limit: int) -> Indices:
@@ -102,15 +118,16 @@ def settle_batch(ordered: OrderedEvents, runs: ContiguousMatches, batch: Batch, 
 
 
 def settle_matches(
-    plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: AnyMatches, streams: Indices, borders: Borders
-) -> tuple[AnyMatches, Indices, Flags]:  # fmt: skip
-    """Return the matches of a slice that ``skip_past_last`` may keep, their streams, and which are kept whatever other slices find.
+    plan: Plan, columns: EventColumns, ordered: OrderedEvents, found: ResultMatches[AnyMatches], borders: Borders
+) -> ResultMatches[AnyMatches]:  # fmt: skip
+    """Return the matches of a slice that ``skip_past_last`` may keep, and which are kept whatever other slices find.
 
-    The given matches are in result order, and no two have the same first event.
+    No two of the given matches have the same first event.
     """
+    matches, streams, _ = found
     late, early = borders.apart.among(ordered, matches.first), borders.own.among(ordered, matches.last)
     kept, final = settle(streams, *_ends(plan, columns, ordered, matches), late, early)
-    return matches.reorder(kept), streams[kept], final
+    return found.take(kept)._replace(final=final)
 
 
 def _ends(plan: Plan, columns: EventColumns, ordered: OrderedEvents, matches: FoundMatches) -> tuple[Indices, Indices]:
