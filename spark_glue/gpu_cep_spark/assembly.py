@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +19,7 @@ from gpu_cep.engine.events.positions import choose_disjoint
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep_spark.narrowing.pushdown import quote
+from gpu_cep_spark.narrowing.pushdown import are_told_apart, quote
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_sums
 from gpu_cep_spark.tasks.numbered_rows import SENT, Numbering, pack_rows
 from gpu_cep_spark.tasks.packed_rows import PACKED, unpack
@@ -29,12 +29,15 @@ OVERFLOW = "a stream has more than 2**63 - 1 matches"
 ENDS = 4  # columns: time and position of a match's first event, and of its last
 
 
-def total_counts(counts: DataFrame, keys: Iterable[str]) -> DataFrame:
-    """Return one count per stream, the sum of its counts in the last column of `counts`."""
-    parts = quote(counts.columns[-1])
+def total_counts(counts: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return one count per stream, the sum of its counts in the last of the columns called `names`."""
+    if not are_told_apart(names):
+        places = [f"r{place}" for place in range(len(names))]
+        return total_counts(counts.toDF(*places), places).toDF(*names)
+    *streams, parts = map(quote, names)
     # as text: each column that PySpark builds asks the JVM several times where in the user's code it is
     total = f"CASE WHEN count({parts}) = 0 THEN 0 ELSE coalesce(try_sum({parts}), raise_error('{OVERFLOW}')) END"
-    added, streams = f"CAST({total} AS BIGINT) AS {parts}", [quote(key) for key in keys]
+    added = f"CAST({total} AS BIGINT) AS {parts}"
     # the driver asks the JVM far less often for one expression of all rows
     return shuffle_sums(counts, streams).groupBy(*streams).agg(F.expr(added)) if streams else counts.selectExpr(added)
 
@@ -60,8 +63,8 @@ def assemble(found: DataFrame, plan: Plan, output: str, names: list[str], *, bes
     if plan.ends:
         rows = _disjoint(rows, plan, [given.index(plan.query.column_name(key)) for key in of_streams], packed=packed)
     if output == "count":
-        counts = rows.select(*keys, places["count"])
-        return total_counts(counts, keys).toDF(*names)
+        counted = [*keys, places["count"]]
+        return total_counts(rows.select(*counted), counted).toDF(*names)
     shown = {name: F.col(places[name]) for name in names}
     if output == "events":
         assert plan.slice_key is not None, "rows of events tell their slice"

@@ -177,21 +177,12 @@ def match_files(job: Job, found: DividedFiles) -> DataFrame:
     output = query.settings.output
     rows = job.match(tasks, plan, query.events, {}, without_rows(result) if output == "compressed" else result, sliced=False, files=files)
     in_parts = output == "count" and (pieces.timed or plan.derived or not plan.query.partition_by)
-    return _total(rows) if in_parts else rows
+    return total_counts(rows, result.names) if in_parts else rows
 
 
 def _needs_assembly(settings: Settings) -> bool:
     """Return whether what a slice reports of a stream depends on other slices."""
     return settings.output == "events" or settings.after_match == "skip_past_last"
-
-
-def _total(rows: DataFrame) -> DataFrame:
-    """Return one count per stream; columns go by number, since Spark does not tell names apart that differ in case alone."""
-    names = rows.columns
-    if len(names) == 1:
-        return total_counts(rows, ())
-    places = [f"r{place}" for place in range(len(names))]
-    return total_counts(rows.toDF(*places), places[:-1]).toDF(*names)
 
 
 def reading_of(query: NarrowQuery, found: DividedFiles) -> Reading:

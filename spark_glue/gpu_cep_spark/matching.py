@@ -24,7 +24,7 @@ from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern, refuse_swapped
 from gpu_cep.signatures import takes_keywords
-from gpu_cep_spark.assembly import numbered, total_counts
+from gpu_cep_spark.assembly import total_counts
 from gpu_cep_spark.file_matching import ScanRequest, match_files
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.codes import coded_columns
@@ -309,7 +309,4 @@ def _in_whole_streams(job: Job) -> DataFrame:
     shuffled = shuffle(sent, [F.col(f"c{key}") for key in keys_of_shuffle(plan)])
     found = job.match(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
     in_parts = output == "count" and (plan.derived or not plan.query.partition_by)
-    if not in_parts:
-        return found
-    parts = numbered(found)
-    return total_counts(parts, parts.columns[:-1]).toDF(*found.columns)
+    return total_counts(found, result.names) if in_parts else found

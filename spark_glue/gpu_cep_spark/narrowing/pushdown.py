@@ -63,6 +63,11 @@ def quote(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 
 
+def are_told_apart(names: Sequence[str]) -> bool:
+    """Return whether Spark surely tells columns of these names apart, under any setting of its parser."""
+    return all(map(_PLAIN.fullmatch, names)) and len({name.lower() for name in names}) == len(names)
+
+
 def event_filter(query: BoundQuery, schema: StructType, *, with_keys: bool = True) -> Column | None:
     """Return a filter that holds for every event of every match; None if no useful one is known.
 

@@ -264,8 +264,7 @@ class _Job:
             return found
         whole = [(rule.name, 0) for rule in parted if not rule.plan.query.partition_by]
         counted = found.unionAll(self.df.sparkSession.createDataFrame(whole, found.schema)) if whole else found
-        parts = numbered(counted)
-        return total_counts(parts, parts.columns[:-1]).toDF(*counted.columns)
+        return total_counts(counted, counted.columns)
 
 
 def events_of_rules(queries: Iterable[NarrowQuery], schema: pa.Schema) -> pa.Schema:
