@@ -37,9 +37,9 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(config, items):
     markers = [marker for marker, runs in (("full", config.getoption("--full")), ("usual", not config.getoption("--awkward"))) if not runs]
-    left_out = [item for item in items if any(map(item.get_closest_marker, markers))]
+    left_out = {item for item in items if any(map(item.get_closest_marker, markers))}
     items[:] = [item for item in items if item not in left_out]
-    config.hook.pytest_deselected(items=left_out)
+    config.hook.pytest_deselected(items=[*left_out])
 
 
 def pytest_collection_finish(session):

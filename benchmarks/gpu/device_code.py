@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.metadata
 import re
 from dataclasses import dataclass
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -62,6 +63,7 @@ def arguments_of(case: KernelCase) -> tuple[Any, ...]:
         return case.make(3, np.random.default_rng(0), 1).arguments
 
 
+@cache
 def types_of(case: KernelCase) -> Any:
     """Return the types with which the kernel's CUDA form is called: the size, or an array for its result, and a tuple of all arguments."""
     arguments = arguments_of(case)

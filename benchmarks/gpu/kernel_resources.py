@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from benchmarks.gpu import versus_cpu
@@ -67,9 +68,14 @@ def _compiled(case: KernelCase, capability: Capability) -> Resources:
 
 def key_of(case: KernelCase) -> str:
     """Return the digest of a kernel's sources, its arguments' types, and of what compiles it for CUDA."""
+    return hashlib.sha256(repr((case.kernel.sources, str(types_of(case)), *_compiled_by())).encode()).hexdigest()[:32]
+
+
+@cache
+def _compiled_by() -> tuple[list[str], list[str]]:
+    """Return the versions of packages, and the sources, that compile kernels for CUDA."""
     versions = [package_version(package) for package in PACKAGES]
-    compiled_by = [Path(entries.__file__).with_name(f"{name}.py").read_text(encoding="utf-8") for name in COMPILERS]
-    return hashlib.sha256(repr((case.kernel.sources, str(types_of(case)), versions, compiled_by)).encode()).hexdigest()[:32]
+    return versions, [Path(entries.__file__).with_name(f"{name}.py").read_text(encoding="utf-8") for name in COMPILERS]
 
 
 def markdown(rows: Sequence[Row], versions: dict[str, str]) -> str:
