@@ -8,16 +8,22 @@ import re
 import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import BytesIO, StringIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
 
 from gpu_cep.cli import main
+from tests.cli.forms import put_in
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "cli.md"
 # Commands with these need a shell; of those with the last two alone, only what stands from them on.
 OF_A_SHELL = re.compile(r"[|<>]")
+# These do not: of our commands another one reads the first, or they are given a file.
+READ_BY_OURS = re.compile(r"^(gpu-cep .*?) 2>/dev/null \| (gpu-cep .*)$")
+GIVEN_A_FILE = re.compile(r"^(gpu-cep .*) <(\S+)$")
 BEHIND = re.compile(r"^(gpu-cep (?:'[^']*'|[^'|<>])*?) ([|>](?!.*gpu-cep).*)$")
 
 
@@ -35,6 +41,18 @@ def run_here(command: str, capsys: pytest.CaptureFixture[str]) -> str:
     code = main(arguments)
     found = capsys.readouterr()
     return found.out + found.err + (f"[{code}]\n" if code else "")
+
+
+def held_by_stdin(command: str) -> tuple[str, bytes] | None:
+    """Return the command that reads what another one of ours writes, or a file, and what that is; None if it reads neither."""
+    if (given := GIVEN_A_FILE.match(command)) is not None:
+        return given[1], Path(given[2]).read_bytes()
+    if (piped := READ_BY_OURS.match(command)) is None:
+        return None
+    with redirect_stdout(TextIOWrapper(BytesIO())) as written, redirect_stderr(StringIO()):
+        assert main(shlex.split(piped[1])[1:]) == 0
+        written.flush()
+        return piped[2], written.buffer.getvalue()
 
 
 def run_in_shell(command: str, folder: Path, given: str = "") -> str:
@@ -59,7 +77,10 @@ def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
     assert len(commands) > 10
     for command, expected in commands:
         needs_shell = OF_A_SHELL.search(re.sub(r"'[^']*'", "", command))
-        if (piped := BEHIND.match(command)) is not None:
+        if (held := held_by_stdin(command)) is not None:
+            put_in(monkeypatch, held[1])
+            found = run_here(held[0], capsys)
+        elif (piped := BEHIND.match(command)) is not None:
             found = run_in_shell(f"cat {piped[2]}", tmp_path, run_here(piped[1], capsys))
         else:
             found = run_in_shell(command, tmp_path) if needs_shell else run_here(command, capsys)
