@@ -224,7 +224,13 @@ def test_adaptive_execution_leaves_the_tasks(spark: SparkSession, tmp_path: Path
     assert report.streams in str(report).splitlines()
 
 
-@pytest.mark.parametrize("name", [name for name in QUERIES if name != "no time"])
+# the fast suite cuts the others into slices of a given length
+CUT = ("next", "contiguity of partitions", "leading", "both", "returned")
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in CUT else pytest.param(name, marks=pytest.mark.full) for name in QUERIES if name != "no time"]
+)
 def test_auto_has_the_matches_of_whole_streams(
     spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
@@ -233,11 +239,11 @@ def test_auto_has_the_matches_of_whole_streams(
     table = streams(200, seed=len(name))
     times = np.arange(200) // 4 * 64 + np.arange(200) % 4 - 300
     hot = np.where(np.arange(200) % 50 > 0, 1, 2)
-    pq.write_table(table.set_column(0, "ts", pa.array(times)).set_column(2, "s", pa.array(hot)), tmp_path / "t")
+    table = table.set_column(0, "ts", pa.array(times)).set_column(2, "s", pa.array(hot))
+    pq.write_table(table, tmp_path / "t")
     frame, report = spark.read.parquet(str(tmp_path / "t")), cep.RunReport()
-    found = {slices: cep.gpu_match(frame, QUERIES[name], partition_by="s", order_by="n", slices=slices, report=told)
-             for slices, told in (("auto", report), (None, None))}  # fmt: skip
-    assert as_set(found["auto"].toArrow()) == as_set(found[None].toArrow())
+    found = cep.gpu_match(frame, QUERIES[name], partition_by="s", order_by="n", report=report)
+    assert as_set(found.toArrow()) == as_set(cep.match(table, QUERIES[name], partition_by="s", order_by="n"))
     assert "streams are cut" in report.streams or "[k]" in QUERIES[name]
 
 
