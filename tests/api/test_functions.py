@@ -274,7 +274,7 @@ PAIR = "PATTERN SEQ(A a, B b) WHERE near(a.x, b.x) < 3 WITHIN 10"
 @pytest.mark.parametrize(
     ("query", "asked"),
     [
-        *((PAIR, {"output": output}) for output in ("matches", "events", "count", "compressed")),
+        *((PAIR, {"output": output}) for output in ("events", "count", "compressed")),
         ("PATTERN SEQ(A a, B b+) WHERE skip_till_any_match { near(a.x, b.x) < 3 } WITHIN 10", {}),
         ("PATTERN SEQ(A a, NOT(B n), B b) WHERE near(a.x, n.x) < 3 WITHIN 10", {}),
         ("PATTERN SEQ(A a, B b) WHERE near(a.x, 2) < 3 WITHIN 10 RETURN near(a.x, 1) AS d", {}),
