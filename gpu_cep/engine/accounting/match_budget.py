@@ -27,11 +27,13 @@ SMALL_RESULT = 1 << 24
 class WindowError(Exception):
     """An error in a match window; `start` is the position of the event at which the window starts.
 
+    `remedy`: what to do about it; None if the reason says that.
     `error` is the type of the error that users get; its message names the window
     (:func:`gpu_cep.engine.events.window_names.name_windows`).
     """
 
     error: ClassVar[type[CepError]]
+    remedy: ClassVar[str | None] = None
 
     def __init__(self, start: int, reason: str) -> None:
         super().__init__(reason)

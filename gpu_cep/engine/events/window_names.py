@@ -39,7 +39,8 @@ class _NamedWindows(AbstractContextManager[None]):
     def __exit__(self, kind: object, fault: BaseException | None, traceback: object) -> None:
         if isinstance(fault, WindowError):
             named = window_name(self.plan, self.columns, self.row_of(fault.start))
-            raise fault.error(f"{fault.reason}, in {named}") from None
+            remedy = "" if fault.remedy is None else f"; {fault.remedy}"
+            raise fault.error(f"{fault.reason}, in {named}{remedy}") from None
 
 
 def window_name(plan: Plan, columns: EventColumns, row: int) -> str:

@@ -75,6 +75,10 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
     return table, spans
 
 
+WIDER = "64 bits hold whole numbers, decimals and times; 0e0 + a.x is a float"
+"""What to do about an integer overflow, for messages."""
+
+
 def failure(*programs: Program) -> str:
     """Return the cause of the failure of one of some programs, for messages."""
     names = ", ".join(dict.fromkeys(f"{call.function.name}()" for program in programs for call in program.calls))

@@ -20,7 +20,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.engine.lowering.column_programs import derive_column, is_float_program
-from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, make_bank, tabulator
+from gpu_cep.engine.lowering.programs import WIDER, assemble, evaluate, failure, make_bank, tabulator
 from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_values
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import ReturnProgram
@@ -345,7 +345,7 @@ def _compute_item(called: str, planned: ReturnProgram, result: DataType, events:
     table, _ = assemble([planned.program], tabulator(events.columns))
     values, nulls, failed = evaluate(planned.program, table, bank)
     if failed >= 0:
-        raise EventError(f"{failure(planned.program)} in {called}")
+        raise EventError(f"{failure(planned.program)} in {called}; {WIDER}")
     if planned.texts:
         return pc.choose(pa.array(values, mask=nulls), *(_text(text, events) for text in planned.texts))
     return arrow_array(values, nulls, result)

@@ -19,7 +19,7 @@ from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words, words_for
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.few_texts import FewTexts
-from gpu_cep.engine.lowering.programs import assemble, make_bank, tabulator
+from gpu_cep.engine.lowering.programs import WIDER, assemble, make_bank, tabulator
 from gpu_cep.engine.lowering.text_predicates import TRUE, Values, constants_of, domain_of, truth_of
 from gpu_cep.errors import EventError
 from gpu_cep.identity import Identity, while_alive
@@ -327,7 +327,7 @@ def _program_step(planned: ProgramProperty, engine: LabelEngine, word: Word) -> 
         results = engine.evaluate(planned.program, table, make_bank(xp, ints, floats, wanted.size))
         if any_set(results.failed):
             row = engine.events.number_of(block.low + int(wanted[results.failed][0]))
-            raise EventError(f"integer overflow in {planned.text} at input row {row}")
+            raise EventError(f"integer overflow in {planned.text} at input row {row}; {WIDER}")
         labels[wanted[(results.ints == 0) | results.nulls]] &= others
 
     row_bytes = _PROGRAM + _PROGRAM_COLUMN * (len(layout.ints) + len(layout.floats)) + _PROGRAM_REGISTER * table.registers
