@@ -179,7 +179,7 @@ SITUATIONS = (
     Fault(
         "ends-by-a-gap-at-their-event",
         "gpu_cep/engine/intervals/situations.py",
-        "end - (runs.end != times[1])",
+        "end - (runs.end != ended)",
         "end",
         (INTERVALS,),
     ),
