@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.compressed.graph import NONE, Graph, moments
@@ -24,8 +23,7 @@ from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.errors import EventError, PatternError
 from gpu_cep.plan.event_plan import EventPlan
-
-Ints = npt.NDArray[np.int64]
+from gpu_cep_kernels.rules.tables import Ints
 
 _NUMBERS = ("part", "node", "stream", "group", "position", "moment", "latest_start")
 

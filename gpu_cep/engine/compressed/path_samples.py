@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 
-from gpu_cep.engine.compressed.path_sums import PathSums, sum_paths
+from gpu_cep.engine.compressed.path_sums import PathCounts, sum_paths
 from gpu_cep.engine.compressed.paths import PathGraph, SharedCells, path_in_tree, shared_cells
 
 # Numbers are drawn one by one until they differ, if at most this share of all is asked for.
@@ -25,7 +25,7 @@ def sample_paths(graph: PathGraph, number: int, seed: int) -> Iterator[list[int]
     trees = np.flatnonzero((graph.group < 0) & (graph.earliest >= 0)).tolist()
     shared = shared_cells(graph)
     before = [0, *accumulate(sum_paths(shared.cells, shared.ends))]
-    sums = PathSums.of(shared.cells)
+    sums = PathCounts.of(shared.cells)
     for drawn in _distinct(before[-1] + len(trees), number, Random(seed)):
         if drawn >= before[-1]:
             yield path_in_tree(graph, trees[drawn - before[-1]])
@@ -46,7 +46,7 @@ def _distinct(total: int, number: int, random: Random) -> list[int]:
     return sorted(drawn)
 
 
-def _path_of_number(graph: PathGraph, shared: SharedCells, sums: PathSums, node: int, earliest: int, number: int) -> list[int]:
+def _path_of_number(graph: PathGraph, shared: SharedCells, sums: PathCounts, node: int, earliest: int, number: int) -> list[int]:
     """Return the path with a number among those that end with a node and begin at event `earliest` or later."""
     path = [node]
     while True:
@@ -58,7 +58,7 @@ def _path_of_number(graph: PathGraph, shared: SharedCells, sums: PathSums, node:
         path.append(node)
 
 
-def _predecessor(graph: PathGraph, shared: SharedCells, sums: PathSums, node: int, earliest: int, number: int) -> tuple[int, int]:
+def _predecessor(graph: PathGraph, shared: SharedCells, sums: PathCounts, node: int, earliest: int, number: int) -> tuple[int, int]:
     """Return the predecessor by which a path with a number reaches a node, and the path's number among those to it."""
 
     def up_to(before: int, first: int) -> int:

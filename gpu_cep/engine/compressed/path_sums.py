@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from gpu_cep_kernels.rules.tables import Ints
 
 # A position behind all events.
 _NEVER = int(np.iinfo(np.int64).max)
@@ -65,7 +65,7 @@ def path_cells(
 
 
 @dataclass(frozen=True, slots=True)
-class PathSums:
+class PathCounts:
     """The numbers of paths of cells, each computed when it is asked for, and kept while it is right.
 
     ``paths[c]`` is the number of paths of cell c, the earliest of which begins at event ``first_start[c]``.
@@ -76,7 +76,7 @@ class PathSums:
     first_start: list[int]
 
     @classmethod
-    def of(cls, cells: PathCells) -> PathSums:
+    def of(cls, cells: PathCells) -> PathCounts:
         return cls(cells, [0] * len(cells.parts), [-1] * len(cells.parts))
 
     def count(self, cell: int, earliest: int) -> int:
@@ -109,5 +109,5 @@ def sum_paths(cells: PathCells, ends: list[tuple[int, int]]) -> list[int]:
 
     Each entry is an end node and the first event at which its paths may begin, in ascending order.
     """
-    sums = PathSums.of(cells)
+    sums = PathCounts.of(cells)
     return [sums.count(2 * node, earliest) for node, earliest in ends]

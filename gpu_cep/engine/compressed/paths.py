@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.compressed.path_sums import PathCells, path_cells, sum_paths
+from gpu_cep_kernels.rules.tables import Ints
 
-Ints = npt.NDArray[np.int64]
 Objects = npt.NDArray[Any]
 
 # The most starts of sliding windows that are counted together: each takes a row of large numbers.

@@ -23,7 +23,7 @@ from gpu_cep.engine.input.wanted_events import Wanted
 _ROWS = 1 << 23
 
 
-class Held(Protocol):
+class Closeable(Protocol):
     """What is needed as long as files are read."""
 
     def close(self) -> None:
@@ -53,7 +53,7 @@ class GroupedFiles:
     # the column that holds the numbers of rows, if these are not in the order of the files
     _numbers: str | None = None
     # what is needed as long as the files are read
-    _held: Held | None = None
+    _held: Closeable | None = None
 
     @property
     def told(self) -> str:
@@ -137,7 +137,7 @@ def group_files(
     return GroupedFiles(name, typed, groups, kept, groups.first_rows[marks], counts, reader, files, files)
 
 
-def open_numbered(path: str, given: GroupedFiles, timestamp: str, numbers: str, held: Held) -> GroupedFiles:
+def open_numbered(path: str, given: GroupedFiles, timestamp: str, numbers: str, held: Closeable) -> GroupedFiles:
     """Return the rows of `given` as a folder of Parquet files holds them, whose column `numbers` has their numbers.
 
     `held` is kept as long as the files are read, and closed with them.

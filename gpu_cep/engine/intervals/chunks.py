@@ -25,7 +25,7 @@ WINDOWS = 4
 
 
 @record()
-class Chunk:
+class SituationChunk:
     """Some situations that are joined together.
 
     `stream`: the number of its first stream; the others follow.
@@ -46,7 +46,7 @@ class Chunk:
         return tuple(self.share * float(count) / streams for count in self.offsets[:, -1] - self.offsets[:, 0])
 
 
-def cut_chunks(derived: Derived, window: TimeWindow | None, size: int) -> list[Chunk]:
+def cut_chunks(derived: Derived, window: TimeWindow | None, size: int) -> list[SituationChunk]:
     """Return chunks of about `size` situations each, in the order of streams and time.
 
     Chunks in which some name has no situation are left out.
@@ -54,11 +54,11 @@ def cut_chunks(derived: Derived, window: TimeWindow | None, size: int) -> list[C
     offsets = derived.situations.offsets
     before = (offsets - offsets[:, :1]).sum(axis=0)
     share = window_share(derived.runs.start, window)
-    chunks: list[Chunk] = []
+    chunks: list[SituationChunk] = []
     low, streams = 0, len(before) - 1
     while low < streams:
         high = max(low + 1, int(np.searchsorted(before, before[low] + size, side="right")) - 1)
-        chunk = Chunk(low, offsets[:, low : high + 1], None, share)
+        chunk = SituationChunk(low, offsets[:, low : high + 1], None, share)
         chunks += [chunk] if window is None or before[high] - before[low] <= size else _cut_stream(derived, chunk, window, size)
         low = high
     return [chunk for chunk in chunks if (chunk.offsets[:, -1] > chunk.offsets[:, 0]).all()]
@@ -75,7 +75,7 @@ def window_share(starts: Array, window: TimeWindow | None) -> float:
     return min(1.0, 2.0 * float(window.length) / span) if span else 1.0
 
 
-def _cut_stream(derived: Derived, chunk: Chunk, window: TimeWindow, most: int) -> Iterator[Chunk]:
+def _cut_stream(derived: Derived, chunk: SituationChunk, window: TimeWindow, most: int) -> Iterator[SituationChunk]:
     """Yield a chunk of one stream in slices of time.
 
     A slice begins with a situation of the most frequent name. It also holds the situations that start
@@ -91,17 +91,17 @@ def _cut_stream(derived: Derived, chunk: Chunk, window: TimeWindow, most: int) -
     limits = [*(derived.situations.start[border] for border in borders[1:]), None]
     share = min(1.0, chunk.share * size / (step * (1 + 1 / WINDOWS)))
     for begin, end, limit in zip(begins, reached, limits, strict=True):
-        yield Chunk(chunk.stream, np.stack([begin, end], axis=1), limit, share)
+        yield SituationChunk(chunk.stream, np.stack([begin, end], axis=1), limit, share)
 
 
-def _first_at(derived: Derived, chunk: Chunk, border: int) -> Indices:
+def _first_at(derived: Derived, chunk: SituationChunk, border: int) -> Indices:
     """Return, for each name, the first situation that starts when the situation `border` does or later."""
     starts = derived.situations.start
     found = [first + np.searchsorted(starts[first:last], starts[border]) for first, last in chunk.offsets]
     return np.array(found, np.int64)
 
 
-def _first_beyond(derived: Derived, chunk: Chunk, border: int, window: TimeWindow) -> Indices:
+def _first_beyond(derived: Derived, chunk: SituationChunk, border: int, window: TimeWindow) -> Indices:
     """Return, for each name, the first situation that starts more than a window after the situation `border`."""
     starts = derived.runs.start
     begin = starts[border].item()

@@ -19,7 +19,7 @@ from gpu_cep.engine.events.batches import window_length
 from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.intervals.chunks import Chunk, cut_chunks
+from gpu_cep.engine.intervals.chunks import SituationChunk, cut_chunks
 from gpu_cep.engine.intervals.levels import counts_by_zones, levels
 from gpu_cep.engine.intervals.situations import Derived, SituationRuns
 from gpu_cep.plan.interval_order import OrderChoice, led_by
@@ -60,7 +60,7 @@ def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations
 
 
 @record()
-class Workplace:
+class SituationWorkplace:
     """Where situations are joined, and how many at a time.
 
     `place`: the CPU or a device.
@@ -75,9 +75,9 @@ class Workplace:
     threads: int
 
 
-def cpu_workplace(threads: int) -> Workplace:
+def cpu_workplace(threads: int) -> SituationWorkplace:
     """Return the workplace on the CPU; its chunks fit the caches."""
-    return Workplace(HOST, _CHUNK, _CANDIDATES, threads)
+    return SituationWorkplace(HOST, _CHUNK, _CANDIDATES, threads)
 
 
 @record()
@@ -150,7 +150,7 @@ class _Task:
     `piece`, `pieces`: this is part `piece` of `pieces` equal ones.
     """
 
-    chunk: Chunk
+    chunk: SituationChunk
     order: tuple[int, ...] | None = None
     piece: int = 0
     pieces: int = 1
@@ -193,7 +193,7 @@ class SituationJoin:
     choice: OrderChoice
     account: Account
     profile: Profile
-    workplace: Workplace
+    workplace: SituationWorkplace
     own: Own = WHOLE
     recent: Flags | None = None
 
@@ -230,7 +230,7 @@ class SituationJoin:
         orders = [(chunk, self.choice.order(chunk.buffers)) for chunk in chunks]
         return [_Task(chunk, order, piece, threads) for chunk, order in orders for piece in range(threads)]
 
-    def _orders_of_all(self, chunk: Chunk) -> Iterator[tuple[int, ...]]:
+    def _orders_of_all(self, chunk: SituationChunk) -> Iterator[tuple[int, ...]]:
         """Yield an order for each name that begins with it: its recent situations find their matches."""
         order = self.choice.order(chunk.buffers)
         return (led_by(order, name, self.plan.query.constraints) for name in range(len(order)))

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed
 from gpu_cep.engine.intervals.borders import borders_of_part, concatenate_borders
-from gpu_cep.engine.intervals.join import Workplace, cpu_workplace
+from gpu_cep.engine.intervals.join import SituationWorkplace, cpu_workplace
 from gpu_cep.engine.intervals.situations import Derived, SituationRuns, derive_from_runs, lasting_runs
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
@@ -41,11 +41,11 @@ def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -
     return derived
 
 
-def device_workplace(run: DeviceRun, derived: Derived, memory: DeviceMemory) -> Workplace:
+def device_workplace(run: DeviceRun, derived: Derived, memory: DeviceMemory) -> SituationWorkplace:
     """Return the device as the workplace if situations and join fit beside the resident events, else the CPU."""
     resident = 0 if derived.events.place is HOST else len(derived.events)
     candidates = memory.joined_candidates(resident, len(derived.runs.stream))
-    return Workplace(run.device, _CHUNK, min(_CANDIDATES, candidates), 1) if candidates else cpu_workplace(run.threads)
+    return SituationWorkplace(run.device, _CHUNK, min(_CANDIDATES, candidates), 1) if candidates else cpu_workplace(run.threads)
 
 
 def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: DeviceMemory) -> tuple[EventSequence, SituationRuns]:

@@ -19,7 +19,7 @@ from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.events import MatchedSituations
-from gpu_cep.engine.intervals.join import SituationJoin, Workplace, cpu_workplace
+from gpu_cep.engine.intervals.join import SituationJoin, SituationWorkplace, cpu_workplace
 from gpu_cep.engine.intervals.matches import IntervalMatches, matched_situations, matches_at_detection, sort_matches
 from gpu_cep.engine.intervals.on_device import derive_on_device, device_workplace
 from gpu_cep.engine.intervals.results import interval_table
@@ -45,7 +45,7 @@ OrderChooser = Callable[[IntervalPlan, Derived], OrderChoice]
 
 
 @record()
-class FoundSituations:
+class JoinedSituations:
     """The situations, and either their matches or the number of matches of each stream; `device` found them (None: the CPU)."""
 
     derived: Derived
@@ -54,41 +54,41 @@ class FoundSituations:
     device: Device | None = None
 
 
-def find_situations(run: IntervalRun, chosen: EngineChoice, choose_order: OrderChooser) -> FoundSituations:
+def find_situations(run: IntervalRun, chosen: EngineChoice, choose_order: OrderChooser) -> JoinedSituations:
     """Return the matches of a query over situations, or their numbers, as its plan asks, found on the chosen engine.
 
     `choose_order` returns the first order in which names are joined.
     Raises as :func:`gpu_cep.engine.phase_one.run_phase_one.phase_one`.
     """
 
-    def on_device(device: Device) -> FoundSituations:
+    def on_device(device: Device) -> JoinedSituations:
         return replace(run_in_pieces(run, device, partial(_find_on_device, run.plan, choose_order)), device=device)
 
     return on_chosen(run, chosen, partial(_find_on_cpu, run, choose_order), on_device)
 
 
-def _find_on_cpu(run: IntervalRun, choose_order: OrderChooser) -> FoundSituations:
+def _find_on_cpu(run: IntervalRun, choose_order: OrderChooser) -> JoinedSituations:
     run.profile.count_run("cpu")
     return _join(run.plan, run, choose_order, derive(run.plan, run), cpu_workplace(run.threads))
 
 
-def _find_on_device(plan: IntervalPlan, choose_order: OrderChooser, run: DeviceRun, memory: DeviceMemory) -> FoundSituations:
+def _find_on_device(plan: IntervalPlan, choose_order: OrderChooser, run: DeviceRun, memory: DeviceMemory) -> JoinedSituations:
     derived = derive_on_device(plan, run, memory)
     return _join(plan, run, choose_order, derived, device_workplace(run, derived, memory))
 
 
-def _join(plan: IntervalPlan, run: Run, choose_order: OrderChooser, derived: Derived, workplace: Workplace) -> FoundSituations:
+def _join(plan: IntervalPlan, run: Run, choose_order: OrderChooser, derived: Derived, workplace: SituationWorkplace) -> JoinedSituations:
     own, ends = run.reported.own, run.reported.ends
     recent = _recent(derived, ends)
     join = SituationJoin(plan, derived, choose_order(plan, derived), run.budget, run.profile, workplace, own, recent)
     with run.profile.stage("matching"), _name_windows(run, derived):
         if plan.settings.output == "count" and ends == WHOLE:
-            return FoundSituations(derived, counts=join.counts())
+            return JoinedSituations(derived, counts=join.counts())
         found = matches_at_detection(derived, *join.configurations())
     if isinstance(ends, TimeSlice) and ends != WHOLE:
         found = found.reorder(np.flatnonzero(ends.holds(found.detected)))
     counted = plan.settings.output == "count"
-    return FoundSituations(derived, counts=_counts_of(derived, found)) if counted else FoundSituations(derived, found)
+    return JoinedSituations(derived, counts=_counts_of(derived, found)) if counted else JoinedSituations(derived, found)
 
 
 def _recent(derived: Derived, ends: Ends) -> Flags | None:
@@ -110,7 +110,7 @@ def _name_windows(run: Run, derived: Derived) -> AbstractContextManager[None]:
     return name_windows(run.plan, run.columns, lambda start: int(derived.events.input_rows(np.array([start]))[0]))
 
 
-def result_of_situations(run: IntervalRun, found: FoundSituations) -> pa.Table:
+def result_of_situations(run: IntervalRun, found: JoinedSituations) -> pa.Table:
     """Return the matches or their numbers as a table, in the order of results."""
     plan, columns, derived = run.plan, run.columns, found.derived
     events, runs = derived.events, derived.runs

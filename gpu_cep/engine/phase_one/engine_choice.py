@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 
 from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, PhaseOneWork, break_even, calibrate, costs, work_of
-from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Outcome, Pace, Rates, Timing, Way, fit_pace, rates_of
+from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Pace, Rates, Timing, TrialOutcome, Way, fit_pace, rates_of
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.event_plan import EventPlan
@@ -199,20 +199,20 @@ class _Contest:
     def _choice(self, way: Way, reason: str) -> EngineChoice:
         return EngineChoice(None if way is Way.CPU else self.device, reason, way is not Way.GPU_THEN_CPU, self.rates)
 
-    def _try(self, measure: Measure) -> Outcome:
+    def _try(self, measure: Measure) -> TrialOutcome:
         """Measure the pace of each way over the first events, until the GPU cannot win any more, or could not answer."""
         for way in self.ways:
             if way is not Way.CPU and not self._may_win:
-                return Outcome.BROKEN_OFF
+                return TrialOutcome.BROKEN_OFF
             try:
                 pace = self._measure(way, measure)
             except CepError:
                 # the run itself raises what is wrong with it
-                return Outcome.FAULTY
+                return TrialOutcome.FAULTY
             if pace is None:
-                return Outcome.MEASURED
+                return TrialOutcome.MEASURED
             self.rates.learn(way, pace)
-        return Outcome.MEASURED
+        return TrialOutcome.MEASURED
 
     def _measure(self, way: Way, measure: Measure) -> Pace | None:
         """Return the pace of a way; None if its device could not answer."""

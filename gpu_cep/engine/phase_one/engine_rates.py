@@ -28,7 +28,7 @@ class Way(Enum):
     GPU_THEN_CPU = "gpu, then cpu"
 
 
-class Outcome(Enum):
+class TrialOutcome(Enum):
     """How a trial ended.
 
     MEASURED: all ways were measured, or the GPU could not answer. BROKEN_OFF: the GPU could not win any more.
@@ -112,12 +112,12 @@ class Rates:
             self._trying |= due
             return due
 
-    def end_trial(self, outcome: Outcome) -> None:
+    def end_trial(self, outcome: TrialOutcome) -> None:
         """End the trial that was begun; where it was broken off, the next run that it is due for makes another."""
         with self._lock:
             self._trying = False
-            self.events = self.events if outcome is Outcome.BROKEN_OFF else 0
-            self.tried |= outcome is Outcome.MEASURED
+            self.events = self.events if outcome is TrialOutcome.BROKEN_OFF else 0
+            self.tried |= outcome is TrialOutcome.MEASURED
 
     def learn(self, way: Way, pace: Pace) -> None:
         """Remember what a trial has measured."""

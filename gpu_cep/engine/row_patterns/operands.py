@@ -29,7 +29,7 @@ class _Operand(NamedTuple):
     instructions: int = 1
 
 
-class Compared(NamedTuple):
+class ComparedOperands(NamedTuple):
     """How a condition is judged, how its sides are compared, and their first operands; the columns that they are, if both are columns."""
 
     means: int
@@ -46,22 +46,22 @@ class Operands:
 
     found: list[_Operand] = field(default_factory=list)
 
-    def compared(self, program: Program) -> Compared:
+    def compared(self, program: Program) -> ComparedOperands:
         """Return how the condition with a program is judged; its operands are kept."""
         name, target, left, right = program.code[-1]
         comparison, _, suffix = name.partition("_")
         means = {"int": BY_INTS, "float": BY_FLOATS}.get(suffix)
         if comparison not in COMPARISONS or means is None or target != program.result:
-            return Compared(BY_PROGRAM, 0, 0, 0)
+            return ComparedOperands(BY_PROGRAM, 0, 0, 0)
         one, other = _side(left, program), _side(right, program)
         # what is computed besides could fail
         if not one or not other or sum(each.instructions for each in (*one, *other)) + 1 != len(program.code):
-            return Compared(BY_PROGRAM, 0, 0, 0)
+            return ComparedOperands(BY_PROGRAM, 0, 0, 0)
         first = len(self.found)
         self.found += [*one, *other]
         plain = [each.kind for each in (*one, *other)] == [Operand.COLUMN] * 2
         columns = (one[0].number, other[0].number) if plain else (-1, -1)
-        return Compared(means, COMPARISONS[comparison], first, first + len(one), *columns)
+        return ComparedOperands(means, COMPARISONS[comparison], first, first + len(one), *columns)
 
     def table(self) -> OperandTable:
         """Return the operands as arrays."""

@@ -20,11 +20,12 @@ from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.engine.rule_sets.families import Family
 from gpu_cep.engine.rule_sets.ordered_rows import order_rows, times_at
-from gpu_cep.engine.rule_sets.paired_rows import FamilyRows, Ints, paired_query, weakest_labels
+from gpu_cep.engine.rule_sets.paired_rows import FamilyRows, paired_query, weakest_labels
 from gpu_cep.engine.windows.candidates import branch_windows, match_windows, prune_windows
 from gpu_cep.engine.windows.placed_windows import candidate_ends
 from gpu_cep.plan.event_plan import BankLayout
 from gpu_cep.plan.planner import plan
+from gpu_cep_kernels.rules.tables import Ints
 
 
 def may_drop_rows(family: Family) -> bool:

@@ -22,9 +22,9 @@ from gpu_cep.analysis.types import BOOLEAN, INTEGER, Attribute, Schema
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.rule_sets.families import Family, Slot
 from gpu_cep.engine.rule_sets.row_lists import RowLists, Rows
+from gpu_cep_kernels.rules.tables import Ints
 
 Labels = npt.NDArray[np.uint64]
-Ints = npt.NDArray[np.int64]
 
 # numpy compares a column with the constant of each row by these.
 _COMPARE: dict[str, Callable[[Any, Any], Any]] = {

@@ -8,7 +8,7 @@ from gpu_cep.engine.accounting.host_memory import free_memory
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.row_groups import RowGroups
 from gpu_cep.engine.input.time_cut import Most, SliceReach, TimeCut, cut_by_budget
-from gpu_cep.engine.slices.in_order import SPANS_PER_SLICE, Sample, bring_in_order, sample_times, spans_for
+from gpu_cep.engine.slices.in_order import SPANS_PER_SLICE, TimeSample, bring_in_order, sample_times, spans_for
 from gpu_cep.engine.slices.sliced_plan import reach_of
 from gpu_cep.plan.interval_plan import AnyPlan
 
@@ -28,7 +28,7 @@ QUICK, LITTLE_OVERLAP = 1 << 26, 1.15
 class Rewrite(NamedTuple):
     """How files are written in the order of time before they are cut: in so many `spans`, by a sample of their times."""
 
-    sample: Sample
+    sample: TimeSample
     spans: int
 
 

@@ -46,7 +46,7 @@ class Folder:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TimeSample:
     """Some of the times of all events, ascending; each stands for `weight` events."""
 
     times: Array
@@ -58,16 +58,16 @@ class Sample:
         return int(self.weight * behind.max(initial=0)) * (2 if reach.back else 1)
 
 
-def sample_times(files: GroupedFiles, timestamp: str) -> Sample:
+def sample_times(files: GroupedFiles, timestamp: str) -> TimeSample:
     """Return a sample of the times that events have; only this column is read."""
     rows = int(files.groups.rows.sum())
     stride = max(1, rows // _SAMPLE)
     taken = [_ticks(table, timestamp)[1][::stride] for table in files.parts(files.groups, [timestamp])]
     times = np.sort(np.concatenate(taken)) if taken else np.empty(0, np.int64)
-    return Sample(times, rows / max(1, len(times)))
+    return TimeSample(times, rows / max(1, len(times)))
 
 
-def bring_in_order(files: GroupedFiles, plan: Plan, sample: Sample, memory: int, spans: int) -> GroupedFiles:
+def bring_in_order(files: GroupedFiles, plan: Plan, sample: TimeSample, memory: int, spans: int) -> GroupedFiles:
     """Return the same events in temporary files, cut into about so many spans of time; rows keep their numbers.
 
     Events without a time are left out if the query of the plan says so. Parts of the files are read one after the other, and each is

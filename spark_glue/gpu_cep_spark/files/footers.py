@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.input.at_once import each_at_once
-from gpu_cep.engine.input.device.flat_columns import Judged, judge_columns
+from gpu_cep.engine.input.device.flat_columns import ColumnJudgement, judge_columns
 from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.judged_groups import unite_holds, wanted_groups
 from gpu_cep.engine.input.machine_values import Flags
@@ -58,7 +58,7 @@ class Footers:
     number: int
     rows: int
     holds: Mapping[int, Flags] | None = None
-    judged: tuple[Mapping[str, Judged], ...] = ()
+    judged: tuple[Mapping[str, ColumnJudgement], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,23 +25,23 @@ _TESTS = (
 )  # fmt: skip
 
 
-class Judged(NamedTuple):
+class ColumnJudgement(NamedTuple):
     """Say why Arrow must read a column of a file (None: cuDF may), and what must be the same in all files that cuDF reads together."""
 
     reason: str | None
     description: tuple[object, ...] = ()
 
 
-def judge_columns(fragment: dataset.ParquetFileFragment, columns: Sequence[str], schema: pa.Schema) -> dict[str, Judged]:
+def judge_columns(fragment: dataset.ParquetFileFragment, columns: Sequence[str], schema: pa.Schema) -> dict[str, ColumnJudgement]:
     """Return for each column whether cuDF gives the same values and NULLs of a file as Arrow does in the types of `schema`.
 
     The fragment has its footer.
     """
     reasons = {name: _reason_against(fragment, name, schema.field(name).type) for name in columns}
-    return {name: Judged(reason, () if reason else _description(fragment, name)) for name, reason in reasons.items()}
+    return {name: ColumnJudgement(reason, () if reason else _description(fragment, name)) for name, reason in reasons.items()}
 
 
-def unite_reasons(judged: Sequence[Mapping[str, Judged]], columns: Sequence[str]) -> dict[str, str | None]:
+def unite_reasons(judged: Sequence[Mapping[str, ColumnJudgement]], columns: Sequence[str]) -> dict[str, str | None]:
     """Return for each column why Arrow must read it of some files, each of which has been judged; None if cuDF reads it."""
     return {name: _united([own[name] for own in judged]) for name in columns}
 
@@ -53,7 +53,7 @@ def tell_readers(by_cudf: Collection[str], reasons: Mapping[str, str | None]) ->
     return "; ".join([*read, *([f"Arrow reads {', '.join(others)}"] if others else [])])
 
 
-def _united(judged: Sequence[Judged]) -> str | None:
+def _united(judged: Sequence[ColumnJudgement]) -> str | None:
     reason = next((each.reason for each in judged if each.reason is not None), None)
     unlike = len({each.description for each in judged}) > 1
     return "files describe it unlike each other" if reason is None and unlike else reason

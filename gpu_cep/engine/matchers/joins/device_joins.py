@@ -12,7 +12,7 @@ import numpy as np
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.matchers.joins.workplace import Bounds, DeviceWorkplace
+from gpu_cep.engine.matchers.joins.workplace import DeviceWorkplace, WorkBounds
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.phase_one.device.card_memory import memory_of
 from gpu_cep_kernels.device.failures import DeviceLost, told_apart
@@ -63,7 +63,7 @@ def joined_on_device(search: Search, batch: Batch, join: Callable[[Search], Resu
 def device_workplace(search: Search, batch: Batch, device: Device) -> DeviceWorkplace:
     """Return the device as the workplace of a batch's joins."""
     candidates = _candidates(search, device, batch)
-    return DeviceWorkplace(device, Bounds(candidates, candidates, candidates // 4, candidates))
+    return DeviceWorkplace(device, WorkBounds(candidates, candidates, candidates // 4, candidates))
 
 
 def _candidates(search: Search, device: Device, batch: Batch) -> int:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.window_share import _SAMPLE, measure_window_share, sample_places
 from gpu_cep.plan.join_trees import JoinStatistics, Relation
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.scalars import EQ
 from gpu_cep_kernels.rules.tables import BY_INTS, ColumnBank, ConditionTable, Flags
-
-Array = npt.NDArray[Any]
 
 # The selectivity that is assumed of a condition that is a program.
 _UNKNOWN = 0.5

@@ -27,7 +27,7 @@ _SHARED_CANDIDATES = 1 << 24
 REGISTER_STRIDE = 64
 
 
-class Bounds(NamedTuple):
+class WorkBounds(NamedTuple):
     """Bound the work of a call: its candidates, and the rows that are gathered for a join's left and right side.
 
     A call may test `shared` candidates if otherwise a thread would have no row.
@@ -46,7 +46,7 @@ class Workplace(Protocol):
     def place(self) -> Place: ...
 
     @property
-    def bounds(self) -> Bounds: ...
+    def bounds(self) -> WorkBounds: ...
 
     @property
     def threads(self) -> int: ...
@@ -69,7 +69,7 @@ class CpuWorkplace:
     """The CPU's threads; each has a slot in the `registers`, `REGISTER_STRIDE` from the next."""
 
     registers: Registers
-    bounds: Bounds
+    bounds: WorkBounds
     threads: int
     place: Place = HOST
 
@@ -98,7 +98,7 @@ class CpuWorkplace:
 def cpu_workplace(conditions: Conditions, threads: int) -> CpuWorkplace:
     """Return the CPU as the workplace for a batch's joins; the tables fit its caches."""
     registers = program_registers(np, conditions.programs, REGISTER_STRIDE * threads, conditions.table.roles)
-    return CpuWorkplace(registers, Bounds(_CANDIDATES, _SHARED_CANDIDATES, _ROWS, _INDEXED), threads)
+    return CpuWorkplace(registers, WorkBounds(_CANDIDATES, _SHARED_CANDIDATES, _ROWS, _INDEXED), threads)
 
 
 def _split_evenly(partners: Partners, parts: int) -> list[tuple[int, int]]:
@@ -115,7 +115,7 @@ class DeviceWorkplace:
     """A device, whose threads each have a row of the left table."""
 
     place: Device
-    bounds: Bounds
+    bounds: WorkBounds
     threads: int = 1
 
     def run(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:

@@ -75,11 +75,11 @@ def test_a_device_joins_as_the_automaton_matches(query, ties, output):
 def test_slices_of_streams_and_small_tables_change_nothing(output, size):
     options = {"output": output, "partition_by": "s"}
     wanted = matched(KEYED, "cpu", algorithm="ses_automaton", **options)
-    small = workplace.Bounds(5, 5, 3, 8)
+    small = workplace.WorkBounds(5, 5, 3, 8)
     with (
         patch("gpu_cep.engine.run.cut_batches", lambda plan, ordered, *_: cut_batches(plan, ordered, size)),
         patch.object(join_tree, "cheapest_tree", lambda statistics: BUSHY),
-        patch.object(device_joins, "Bounds", lambda *_: small),
+        patch.object(device_joins, "WorkBounds", lambda *_: small),
     ):
         assert matched(KEYED, "gpu", **options).equals(wanted)
     assert wanted.num_rows > 2
@@ -148,7 +148,7 @@ def test_the_events_of_variables_go_to_the_device_once():
         return upload(device, array)
 
     def in_blocks(search, batch, device):
-        return workplace.DeviceWorkplace(device, workplace.Bounds(candidates=50, shared=50, rows=3, indexed=4))
+        return workplace.DeviceWorkplace(device, workplace.WorkBounds(candidates=50, shared=50, rows=3, indexed=4))
 
     table = events()
     with patch.object(SpoiltDevice, "upload", noted), patch.object(join_tree, "device_workplace", in_blocks):
