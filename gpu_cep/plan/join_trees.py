@@ -16,6 +16,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from gpu_cep.plan.costs import JUDGED
 from gpu_cep.plan.event_plan import PlannedCondition
@@ -241,8 +242,16 @@ def _pairs(left: RowEstimate, right: RowEstimate, joined: RowEstimate) -> float:
     return _number(left.rows + right.rows + fitting + hashed)
 
 
-def tree_cost(statistics: JoinStatistics, tree: Tree) -> tuple[float, float, float]:
-    """Return the cost of all joins of a tree, the pairs of rows that they test, and the rows that result."""
+class TreeCost(NamedTuple):
+    """The cost of all joins of a tree, the pairs of rows that they test, and the rows that result."""
+
+    cost: float
+    pairs: float
+    matches: float
+
+
+def tree_cost(statistics: JoinStatistics, tree: Tree) -> TreeCost:
+    """Return what is expected of a tree of joins."""
     cost, pairs, pending = 0.0, 0.0, [tree]
     while pending:
         match pending.pop():
@@ -252,7 +261,7 @@ def tree_cost(statistics: JoinStatistics, tree: Tree) -> tuple[float, float, flo
                 cost += join_cost(one, other, both, _orders(one, other, both, len(leaves(right))), judged)
                 pairs += _pairs(one, other, both)
                 pending += (left, right)
-    return cost, pairs, _number(estimate(statistics, _mask(tree)).rows)
+    return TreeCost(cost, pairs, _number(estimate(statistics, _mask(tree)).rows))
 
 
 def _mask(tree: Tree) -> int:

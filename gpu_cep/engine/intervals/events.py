@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +28,14 @@ from gpu_cep.errors import EventError
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.matches.flat_matches import repeat_bindings
+
+
+class RowRanges(NamedTuple):
+    """Input rows, and where those of each situation begin and end among them."""
+
+    rows: Array
+    begins: Indices
+    ends: Indices
 
 
 @dataclass
@@ -69,20 +78,20 @@ class SituationEvents(BoundEvents):
         return times_of(self.columns, self.end, self.is_open)
 
     @cached_property
-    def ranges(self) -> tuple[Array, Indices, Indices]:
-        """Return input rows, and where those of each situation begin and end among them."""
+    def ranges(self) -> RowRanges:
+        """Return the input rows of all situations."""
         if self.by_stream is not None:
-            return self.by_stream.rows, self.by_stream.places[self.first].astype(np.int64), self.by_stream.places[self.last] + np.int64(1)
+            rows, places = self.by_stream.rows, self.by_stream.places
+            return RowRanges(rows, places[self.first].astype(np.int64), places[self.last] + np.int64(1))
         sizes = self.last.astype(np.int64) - self.first + 1
         places = offsets(sizes)
         positions = np.repeat(self.first - places[:-1], sizes) + np.arange(places[-1])
-        return self.events.input_rows(positions), places[:-1], places[1:]
+        return RowRanges(self.events.input_rows(positions), places[:-1], places[1:])
 
     @cached_property
     def sizes(self) -> Indices:
         """Return how many events each situation has."""
-        _, begins, ends = self.ranges
-        return ends - begins
+        return self.ranges.ends - self.ranges.begins
 
     @cached_property
     def _rows(self) -> tuple[Indices, Indices]:

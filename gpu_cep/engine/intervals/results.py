@@ -147,7 +147,7 @@ def bound_rows(situations: MatchedSituations, threads: int) -> tuple[Indices, In
 
 def _joined_ranges(situations: MatchedSituations) -> tuple[Array, Indices]:
     """Return input rows, and where those of each situation begin among them, name after name."""
-    rows, begins = zip(*(own.ranges[:2] for own in situations.names), strict=True)
+    rows, begins = zip(*((own.ranges.rows, own.ranges.begins) for own in situations.names), strict=True)
     if all(own is rows[0] for own in rows):
         return rows[0], np.concatenate(begins)
     firsts = accumulate(map(len, rows), initial=0)
