@@ -70,6 +70,7 @@ def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(
     assert as_set(rows.toArrow()) == as_set(expected)
     # of a micro-batch that ran twice, what was told last
     once = {each["batchId"]: each for each in progress}.values()
+    assert len(once) == len(progress) - 1
     assert figures(once, "late") == 0
     of_matches = expected["kind"].to_pylist().count("match") if ask is ask_taken else expected.num_rows
     assert figures(once, "matches") == of_matches
