@@ -24,6 +24,8 @@ Times = npt.NDArray[np.int64] | npt.NDArray[np.float64]
 # The layout of saved states.
 FORMAT = 4
 _MARK = b"gpu_cep.stream"
+# A state is not compressed; to hand its columns to other threads takes longer than to read them.
+_READING = pa.ipc.IpcReadOptions(use_threads=False)
 # Keywords that a saved state does not hold.
 _NOT_SAVED = ("functions", "profile")
 # Which of the matches that are held have been reported, and how many matches of a stream were numbered.
@@ -248,7 +250,7 @@ def read_saved(saved: bytes, mark: bytes, known: int, by: str) -> tuple[dict[str
 
 def _read_table(source: pa.BufferReader) -> pa.Table:
     try:
-        with pa.ipc.open_stream(source) as reader:
+        with pa.ipc.open_stream(source, options=_READING) as reader:
             return reader.read_all()
     except (pa.ArrowException, OSError) as fault:
         raise EventError(f"state: these bytes are no state that save() made: {fault}") from fault

@@ -29,6 +29,8 @@ PORTION = 1 << 26
 _SEED = 42
 PACKED = "bucket int, events binary"
 PACKED_ARROW = pa.schema({"bucket": pa.int32(), "events": pa.binary()})
+# A task has one core; to hand work to other threads takes longer than to write or read a small chunk.
+_WRITING, _READING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False), pa.ipc.IpcReadOptions(use_threads=False)
 # The settings by which Spark tells tasks how many partitions the state has: newer releases, and older ones.
 _PARTITIONS = ("spark.sql.streaming.internal.stateStore.partitions", "spark.sql.shuffle.partitions")
 
@@ -175,7 +177,7 @@ def _rows(buckets: list[int], packed: list[bytes]) -> pa.RecordBatch:
 def write_chunk(table: pa.Table) -> bytes:
     """Return a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+    with pa.ipc.new_stream(sink, table.schema, options=_WRITING) as writer:
         writer.write_table(table)
     written: bytes = sink.getvalue().to_pybytes()
     return written
@@ -183,7 +185,7 @@ def write_chunk(table: pa.Table) -> bytes:
 
 def read_chunk(packed: bytes) -> pa.Table:
     """Return the table that :func:`write_chunk` wrote."""
-    with pa.ipc.open_stream(packed) as reader:
+    with pa.ipc.open_stream(packed, options=_READING) as reader:
         return reader.read_all()
 
 
@@ -205,5 +207,5 @@ def unpack_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBat
     """Give the matches whose Arrow streams stand in the first column of `batches`."""
     for batch in batches:
         for packed in batch.column(0):
-            with pa.ipc.open_stream(packed.as_buffer()) as reader:
+            with pa.ipc.open_stream(packed.as_buffer(), options=_READING) as reader:
                 yield from reader
