@@ -7,15 +7,18 @@ from functools import partial
 from typing import Any
 
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
+from pyspark.sql.types import BinaryType, LongType, StructType
 
 from gpu_cep_spark.streaming.buckets import match_bucket
 from gpu_cep_spark.streaming.work import LiveWork
 from gpu_cep_spark.tasks.handshake import as_bytes
 
 # The state variables; a checkpoint has them under these names and with these schemas.
-_ABOUT, _CHUNKS = ("about", "about binary"), ("events", "first long, chunk binary")
+# Spark would parse schemas that are text in each task.
+_ABOUT = "about", StructType().add("about", BinaryType())
+_CHUNKS = "events", StructType().add("first", LongType()).add("chunk", BinaryType())
 # Of row patterns alone: what the search knows of the rows.
-_MARKS = ("marks", "marks binary")
+_MARKS = "marks", StructType().add("marks", BinaryType())
 
 
 def make_processor(work: LiveWork) -> StatefulProcessor:
