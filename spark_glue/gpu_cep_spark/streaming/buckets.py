@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +33,18 @@ from gpu_cep_spark.tasks.worker import as_events
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+def match_sent(work: bytes, state: Sequence[Any], arrived: Sequence[bytes] | None, watermark: int) -> Iterator[pd.DataFrame]:
+    """Give the matches of a bucket as :func:`match_bucket`; `work` is pickled."""
+    return match_bucket(_unpickled(work), state, arrived, watermark)
+
+
+@lru_cache(maxsize=4)
+def _unpickled(work: bytes) -> LiveWork:
+    """Return the work, which a worker keeps from one micro-batch to the next with what runs have learnt."""
+    found: LiveWork = pickle.loads(work)
+    return found
 
 
 def match_bucket(work: LiveWork, state: Sequence[Any], arrived: Sequence[bytes] | None, watermark: int) -> Iterator[pd.DataFrame]:

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
+from pyspark import cloudpickle
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.types import BinaryType, LongType, StructType
 
-from gpu_cep_spark.streaming.buckets import match_bucket
+from gpu_cep_spark.streaming.buckets import match_sent
 from gpu_cep_spark.streaming.work import LiveWork
 from gpu_cep_spark.tasks.handshake import as_bytes
 
@@ -23,7 +24,7 @@ _MARKS = "marks", StructType().add("marks", BinaryType())
 
 def make_processor(work: LiveWork) -> StatefulProcessor:
     """Return the processor for a query; on executors it raises as the function of :func:`gpu_cep_spark.tasks.handshake.as_bytes`."""
-    unpack, further = as_bytes(partial(match_bucket, work)), () if work.live.rows is None else (_MARKS,)
+    unpack, further = as_bytes(partial(match_sent, cloudpickle.dumps(work))), () if work.live.rows is None else (_MARKS,)
 
     # nested, so that it travels by value: the executor needs nothing of this module to load it
     class Matching(StatefulProcessor):
