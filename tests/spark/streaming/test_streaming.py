@@ -153,7 +153,7 @@ def test_late_rows_of_a_row_pattern_come_out_or_end_the_query(spark: SparkSessio
     assert as_set(rows.filter("kind = 'match'").drop("kind", "event").toArrow()) == as_set(expected)
     assert as_set(rows.filter("kind = 'late'").select("event.*").toArrow()) == as_set(told.slice(0, 3))
     assert (figures(progress, "late"), figures(progress, "matches")) == (3, expected.num_rows)
-    with pytest.raises(StreamingQueryException, match=r"events are late: .* the pattern is MATCH_RECOGNIZE"):
+    with pytest.raises(StreamingQueryException, match=r"1 event is late: .* the pattern is MATCH_RECOGNIZE"):
         run(cep.gpu_match(source(spark, tmp_path / "in"), ROWS, late="error"), tmp_path / "again")
 
 
