@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, count
+from typing import TypeAlias
 
 from gpu_cep.analysis.bound import Branch, Condition, ConditionKind, EventVariable, Negation
 from gpu_cep.analysis.faults import Faults
@@ -18,6 +19,8 @@ from gpu_cep.lang.ast import GAPS, And, Gap, Next, Not, Or, PatternNode, Repeat,
 
 FIRST, ANY = GAPS["FIRST"], GAPS["ANY"]
 _WORDS = {strategy: word for word, strategy in GAPS.items()}
+# The name of a variable -> the strategy of each gap before it (None: no own one) -> the variable there.
+_Gaps: TypeAlias = dict[str, dict[str | None, Variable]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,64 +45,72 @@ class FirstGaps:
 
 
 def choose_gaps(pattern: PatternNode, faults: Faults) -> Chosen:
-    """Return `pattern` without FIRST and ANY; record a fault for each that means nothing."""
-    strategies: dict[str, str] = {}
+    """Return `pattern` without FIRST and ANY.
+
+    Record a fault for each that means nothing, and for a variable whose alternatives have different ones.
+    """
+    gaps: _Gaps = {}
     spans: list[Span | None] = []
-    return Chosen(_without_gaps(pattern, strategies, spans, faults), strategies, next(iter(spans), None))
+    chosen = _without_gaps(pattern, gaps, spans, faults)
+    for name, found in gaps.items():
+        if len(found) > 1:
+            _, second, *_ = found.values()
+            faults.refuse(f"{name} behind different gaps", f"write an OR in which each {name} has a name of its own", second.span)
+    strategies = {name: strategy for name, found in gaps.items() for strategy in found if strategy is not None}
+    return Chosen(chosen, strategies, next(iter(spans), None))
 
 
 def _without_gaps(
-    node: PatternNode, strategies: dict[str, str], spans: list[Span | None], faults: Faults, *, preceded: bool = False
+    node: PatternNode, gaps: _Gaps, spans: list[Span | None], faults: Faults, *, preceded: bool = False, strategy: str | None = None
 ) -> PatternNode:
-    """Return `node` without FIRST and ANY; `preceded`: whether an element of a SEQ around it stands before it."""
+    """Return `node` without FIRST and ANY, and note the gap before each variable.
 
-    def without(inner: PatternNode, *, behind: bool = False) -> PatternNode:
-        return _without_gaps(inner, strategies, spans, faults, preceded=behind)
+    `preceded`: whether an element of a SEQ around it stands before it. `strategy`: that of the gap in between, if it has its own.
+    """
+
+    def without(inner: PatternNode, *, behind: bool = False, own: str | None = None) -> PatternNode:
+        return _without_gaps(inner, gaps, spans, faults, preceded=behind, strategy=own)
 
     match node:
+        case Variable(name) if preceded:
+            gaps.setdefault(name, {}).setdefault(strategy, node)
         case Gap() if preceded:
-            return without(_element(node, strategies, spans, faults), behind=True)
-        case Gap(element, strategy):
-            word = _WORDS[strategy]
+            return without(_element(node, spans, faults), behind=True, own=node.strategy)
+        case Gap(element, written):
+            word = _WORDS[written]
             faults.error(f"{word}(…) follows nothing", node.span, f"{word} stands in a SEQ, behind another element: SEQ(a, {word}(b))")
             return without(element)
-        case Seq(elements):
-            return replace(node, elements=tuple(without(each, behind=preceded or place > 0) for place, each in enumerate(elements)))
+        case Seq((first, *others)):
+            later = (without(each, behind=True) for each in others)
+            return replace(node, elements=(without(first, behind=preceded, own=strategy), *later))
         case Or(elements) | And(elements):
-            return replace(node, elements=tuple(without(each, behind=preceded) for each in elements))
+            return replace(node, elements=tuple(without(each, behind=preceded, own=strategy) for each in elements))
         case Next(element):
-            return replace(node, element=without(element, behind=preceded))
+            return replace(node, element=without(element, behind=preceded, own=strategy))
         case Repeat(element) | Not(element):
             return replace(node, element=without(element))
     return node
 
 
-def _element(gap: Gap, strategies: dict[str, str], spans: list[Span | None], faults: Faults) -> PatternNode:
-    """Return what stands in FIRST or ANY, and note the strategy of the gap before it."""
+def _element(gap: Gap, spans: list[Span | None], faults: Faults) -> PatternNode:
+    """Return what stands in FIRST or ANY; record a fault if no variable begins it."""
     spans.append(gap.span)
-    begins = _begins(gap.element)
-    if begins is None:
+    if not _begins(gap.element):
         construct = f"{_WORDS[gap.strategy]} of what does not begin with a variable"
         faults.refuse(construct, "a variable without a quantifier is, alone, first in a SEQ, or in an OR", gap.span)
-    else:
-        strategies |= dict.fromkeys(begins, gap.strategy)
     return gap.element
 
 
-def _begins(node: PatternNode) -> tuple[str, ...] | None:
-    """Return the variables of which one binds the first event of `node`.
-
-    Return None where a quantifier, NOT or an AND may come first.
-    """
+def _begins(node: PatternNode) -> bool:
+    """Return whether variables bind the first event of `node`; False where a quantifier, NOT or an AND may come first."""
     match node:
-        case Variable(name):
-            return (name,)
+        case Variable():
+            return True
         case Next(element) | Seq((element, *_)):
             return _begins(element)
         case Or(elements):
-            found = list(map(_begins, elements))
-            return None if None in found else tuple(chain.from_iterable(filter(None, found)))
-    return None
+            return all(map(_begins, elements))
+    return False
 
 
 def check_gaps(chosen: Chosen, strategy: str, branches: Sequence[Branch], variables: Sequence[EventVariable], faults: Faults) -> None:

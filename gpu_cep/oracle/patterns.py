@@ -95,7 +95,7 @@ def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
             raise PatternError(f"a condition relates the negated variables {' and '.join(negated.intersection(condition.variables))}")
     every = _all_alternatives(query.pattern)
     alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order), gaps=each.gaps) for each in every)
-    chosen = dict(_gap_strategies(query.pattern))
+    chosen = _chosen(query.pattern)
     agreements = tuple(condition for _, condition in where if isinstance(condition, Agreement))
     until = {name: (_until(name, each.until, schema), *agreements) for name, each in declared.items() if each.until is not None}
     branches = [replace(_branch(each, declared, where), chosen=chosen, until=until) for each in alternatives if each.names - negated]
@@ -154,31 +154,30 @@ def _until(name: str, written: ast.Expression, schema: Schema) -> Condition:
     return condition_of(rewritten(written, change), [END], (), schema)
 
 
-def _gap_strategies(node: ast.PatternNode) -> Iterator[tuple[str, str]]:
-    """Yield the variables in FIRST and ANY, with their strategies."""
-    match node:
-        case ast.Gap(element=element, strategy=strategy):
-            yield from ((name, strategy) for name in _first_variables(element))
-            yield from _gap_strategies(element)
-        case ast.Seq(elements=elements) | ast.And(elements=elements) | ast.Or(elements=elements):
-            for element in elements:
-                yield from _gap_strategies(element)
-        case ast.Next(element=element):
-            yield from _gap_strategies(element)
+def _chosen(pattern: ast.PatternNode) -> dict[str, str]:
+    """Return the strategy of the gap before each variable in FIRST or ANY."""
+    chosen: dict[str, str | None] = {}
+    for name, strategy in _gap_strategies(pattern, None, preceded=False):
+        if chosen.setdefault(name, strategy) != strategy:
+            raise UnsupportedError(f"{name} stands behind different gaps")
+    return {name: strategy for name, strategy in chosen.items() if strategy is not None}
 
 
-def _first_variables(node: ast.PatternNode) -> list[str]:
-    """Return the variables with which `node` may begin."""
+def _gap_strategies(node: ast.PatternNode, strategy: str | None, *, preceded: bool) -> Iterator[tuple[str, str | None]]:
+    """Yield each variable behind another element of a SEQ, with the strategy that the gap between them has of its own."""
     match node:
-        case ast.Variable(name=name):
-            return [name]
+        case ast.Variable(name=name) if preceded:
+            yield name, strategy
+        case ast.Gap(element=element, strategy=own):
+            yield from _gap_strategies(element, own, preceded=True)
         case ast.Seq(elements=elements):
-            return _first_variables(elements[0])
-        case ast.Or(elements=elements):
-            return [name for element in elements for name in _first_variables(element)]
+            for place, element in enumerate(elements):
+                yield from _gap_strategies(element, None if place else strategy, preceded=preceded or place > 0)
+        case ast.And(elements=elements) | ast.Or(elements=elements):
+            for element in elements:
+                yield from _gap_strategies(element, strategy, preceded=preceded)
         case ast.Next(element=element):
-            return _first_variables(element)
-    raise UnsupportedError("the oracle takes single variables at the beginning of FIRST and ANY only")
+            yield from _gap_strategies(element, strategy, preceded=preceded)
 
 
 def _check_scopes(branches: Sequence[Branch]) -> None:

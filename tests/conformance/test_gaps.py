@@ -57,7 +57,7 @@ def found(letters: str, pattern: str, **options: object) -> list[str]:
     """The places of the events of each match, as one text for each."""
     events = pa.table({"ts": range(len(letters)), "type": list(letters)})
     table = gpu_cep.match(events, f"PATTERN {pattern} WITHIN 20", output="indices", **options)
-    return ["".join(map(str, row.values())) for row in table.to_pylist()]
+    return ["".join(str(place) for place in row.values() if place is not None) for row in table.to_pylist()]
 
 
 @pytest.mark.parametrize("letters", ["ABCBC", "ACABBCABXC", "AABBCC"])
@@ -74,6 +74,12 @@ def test_one_gap_has_another_strategy():
     assert found("ABBCC", "SEQ(A a, ANY(B b), C c)") == ["013", "023"]
     assert found("ABBCC", "SEQ(A a, ANY(SEQ(B b, C c)))") == ["013", "023"]
     assert found("ABBCC", "SEQ(A a, FIRST(B b), C c)", strategy="skip_till_any_match") == ["013", "014"]
+
+
+def test_alternatives_with_gaps_of_their_own():
+    assert found("ACBB", "SEQ(A a, OR(FIRST(B b), SEQ(C c, ANY(B d))))") == ["012", "02", "013"]
+    assert found("ACBB", "SEQ(A a, ANY(OR(B b, SEQ(C c, B d))))") == ["012", "02", "03"]
+    assert found("BAB", "OR(B b, SEQ(A a, ANY(B b)))") == ["0", "21", "2"]
 
 
 def test_conditions_with_what_precedes_say_what_fits():
@@ -104,6 +110,10 @@ def test_of_events_of_one_time_each_is_a_first_one():
         ("SEQ(A a, ANY(SEQ(FIRST(B b), C c)))", {}, gpu_cep.UnsupportedError, "ANY of what does not begin with a variable"),
         ("SEQ(A a+, ANY(B b))", {}, gpu_cep.UnsupportedError, "beside a quantifier or AND"),
         ("SEQ(AND(A a, C c), ANY(B b))", {}, gpu_cep.UnsupportedError, "beside a quantifier or AND"),
+        ("SEQ(A a, OR(FIRST(B b), SEQ(C c, ANY(B b))))", {}, gpu_cep.UnsupportedError, "b behind different gaps is not supported"),
+        ("SEQ(A a, ANY(OR(B b, SEQ(C c, B b))))", {}, gpu_cep.UnsupportedError, r"column 39: b behind .* gaps(?s:.*)each b has a name"),
+        ("OR(SEQ(FIRST(B b), C c), SEQ(ANY(B b), D d))", {}, gpu_cep.PatternError, r"FIRST\(…\) follows nothing"),
+        ("OR(SEQ(A a, FIRST(B b)), SEQ(D d, ANY(B b)))", {}, gpu_cep.UnsupportedError, "b behind different gaps"),
     ],
 )
 def test_what_means_nothing_is_refused(pattern, options, error, message):
