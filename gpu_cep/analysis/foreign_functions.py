@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpu_cep.analysis.hints import CLOCKS, NOW
 from gpu_cep.lang.ast import Call, Literal
-from gpu_cep.lang.format import format_expression
+from gpu_cep.lang.format import format_expression, format_operand
 from gpu_cep.lang.literals import escape_wildcards, write_text
 
 _OF_VALUES = "return the values of each match, and compute it from them"
@@ -16,12 +16,13 @@ _LISTS = frozenset({"collect_list", "collect_set", "array_agg", "list_agg", "lis
 # Functions that take the name of a unit.
 _OF_UNITS = frozenset({"isfirst", "datediff", "date_diff", "timestampdiff", "timestamp_diff", "timestampadd", "date_trunc"})
 # A function of other languages -> what to write here; {0} is its first argument, {last} its last, {all} are all of them,
+# {operands[0]} is the first one as an operand,
 # {pattern} is the text that is its second one, and {like} what it holds as a part of a pattern of LIKE.
 _ELSEWHERE = {
     **dict.fromkeys(("if", "iif"), "write CASE WHEN {0} THEN {1} ELSE {2} END"),
     "decode": "write CASE WHEN c THEN x ELSE y END",
     **dict.fromkeys(("ifnull", "nvl"), "write coalesce({all})"),
-    "isnull": "write {0} IS NULL, or coalesce({0}, {1})",
+    "isnull": "write {operands[0]} IS NULL, or coalesce({0}, {1})",
     "mean": "write avg({0})",
     **dict.fromkeys(("std", "stddev", "stddev_samp", "stddev_pop", "variance", "percentile", "quantile"), _OF_VALUES),
     **dict.fromkeys(CLOCKS, NOW),
@@ -30,9 +31,9 @@ _ELSEWHERE = {
     **dict.fromkeys(("date", "to_date", "to_timestamp", "date_trunc", "date_format", "strftime", "strptime"), _COLUMN),
     **dict.fromkeys(("concat", "replace", "split", "split_part", "regexp_extract", "get_json_object", "json_extract"), _COLUMN),
     **dict.fromkeys(("row_number", "rank", "dense_rank", "ntile"), _COLUMN),
-    **dict.fromkeys(("contains", "instr"), "write {0} LIKE '%{like}%'"),
-    **dict.fromkeys(("startswith", "starts_with"), "write {0} LIKE '{like}%'"),
-    **dict.fromkeys(("endswith", "ends_with"), "write {0} LIKE '%{like}'"),
+    **dict.fromkeys(("contains", "instr"), "write {operands[0]} LIKE '%{like}%'"),
+    **dict.fromkeys(("startswith", "starts_with"), "write {operands[0]} LIKE '{like}%'"),
+    **dict.fromkeys(("endswith", "ends_with"), "write {operands[0]} LIKE '%{like}'"),
     **dict.fromkeys(("regexp", "rlike", "regexp_matches", "regexp_instr"), "write regexp_like({0}, {pattern})"),
     **dict.fromkeys(("len", "size", "char_length", "cardinality"), "length({0}) counts the characters of a text, count(v) events"),
     **dict.fromkeys(("weekday", "dow", "day_of_week"), "write dayofweek({0}): 1 for Sunday to 7 for Saturday"),
@@ -41,8 +42,8 @@ _ELSEWHERE = {
     **dict.fromkeys(("max_by", "min_by", "arg_max", "arg_min"), _OF_VALUES),
     **dict.fromkeys(("any_value", "arbitrary"), "write first({0})"),
     **dict.fromkeys(("start", "end", "duration"), _SITUATIONS),
-    "isfirst": "write SEQ(NOT(x), y) WHERE floor(x.ts / 600) = floor(y.ts / 600) WITHIN 600",
-    "safe_divide": "what is divided by 0 is NULL: write {0} / {1}",
+    "isfirst": "compute the interval of each event as a column, slot, and write SEQ(NOT(x), y) WHERE x.slot = y.slot, WITHIN its length",
+    "safe_divide": "what is divided by 0 is NULL: write {operands[0]} / {operands[1]}",
     **dict.fromkeys(("classifier", "match_number"), "output='events' has the variable of each event, and match_id"),
     "log": "write ln({last}), log2({last}) or log10({last})",
     "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
@@ -57,6 +58,7 @@ _IN_ROWS = _ELSEWHERE | {
     **dict.fromkeys(("count_if", "countif"), "write count(CASE WHEN {0} THEN 1 END)"),
     **dict.fromkeys(("max_by", "min_by", "arg_max", "arg_min"), _ROWS),
     **dict.fromkeys(("any_value", "arbitrary", "rpr_first"), "write FIRST({0})"),
+    "isfirst": "compute the interval of each row as a column, slot; the first row is DEFINE A AS PREV(slot) IS NULL OR PREV(slot) <> slot",
     "rpr_last": "write LAST({0})",
     "match_row_number": "write count(*), the number of the rows of the match up to this one",
 }
@@ -74,13 +76,15 @@ def written_here(name: str, call: Call, *, of_rows: bool = False) -> str | None:
         return None
     given = [format_expression(argument) for argument in call.arguments]
     arguments = [*given, *_EXAMPLES[len(given) :]]
+    operands = [*map(format_operand, call.arguments), *_EXAMPLES[len(given) :]]
     match call.arguments:
         case (_, Literal(value=str(text)), *_):
             pattern, like = write_text(text), escape_wildcards(text)
         case _:
             pattern, like = "'pattern'", "text"
     everything, last = ", ".join(given if len(given) > 1 else arguments[:2]), arguments[max(0, len(given) - 1)]
-    return instead.format(*arguments, last=last, all=everything, pattern=pattern, like=like.replace("'", "''"))
+    like = like.replace("'", "''")
+    return instead.format(*arguments, operands=operands, last=last, all=everything, pattern=pattern, like=like)
 
 
 def written_whole(call: Call, *, of_rows: bool = False) -> str | None:

@@ -141,6 +141,11 @@ def _not(negated: bool) -> str:
     return " NOT" if negated else ""
 
 
+def write_operand(node: Expression) -> str:
+    """Return the text of an expression, in parentheses if it is more than one operand."""
+    return _within(node, _ATOM)
+
+
 def write_length(length: ast.Window) -> str:
     """Return the text of a length of time, or of a number of events."""
     amount = literals.write_number(length.amount)

@@ -67,8 +67,8 @@ FORMS = (
     form(r"on\b", "conditions stand in WHERE, before WITHIN"),
     form(r"subset\b", "an aggregate reads one variable; OR(A a, B b) is one event or the other"),
     form(r"qualify\b", "conditions on aggregates stand in WHERE, too: WHERE count(b) > 2"),
-    form(r"(is\s+)?(not\s+)?distinct\s+from\b", "ask for NULL by itself: a.x <> b.x OR (a.x IS NULL) <> (b.x IS NULL)", ""),
-    form(r"<=>", "ask for NULL by itself: a.x = b.x OR a.x IS NULL AND b.x IS NULL", ""),
+    form(r"(is\s+)?not\s+distinct\s+from\b|<=>", "ask for NULL by itself: a.x = b.x OR a.x IS NULL AND b.x IS NULL", ""),
+    form(r"(is\s+)?distinct\s+from\b", "ask for NULL by itself: a.x <> b.x OR (a.x IS NULL) <> (b.x IS NULL)", ""),
     form(r"distinct\b", "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list", ""),
 )
 

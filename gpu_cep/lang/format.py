@@ -12,7 +12,7 @@ from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import Expression, PatternNode, Query
 from gpu_cep.lang.ast_intervals import Constraint, IntervalQuery, Situation
-from gpu_cep.lang.expression_texts import expression_text, join_operands, write_bounds, write_length, write_quantifier
+from gpu_cep.lang.expression_texts import expression_text, join_operands, write_bounds, write_length, write_operand, write_quantifier
 from gpu_cep.lang.literals import write_name
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.lang.row_patterns.format import format_row_pattern
@@ -41,6 +41,17 @@ def format_expression(expression: Expression) -> str:
     """
     try:
         return expression_text(expression)
+    except ValueError as error:
+        raise PatternError(str(error)) from None
+
+
+def format_operand(expression: Expression) -> str:
+    """Return `expression` in canonical form, in parentheses if an operator beside it could divide it.
+
+    Raises as :func:`format_query`.
+    """
+    try:
+        return write_operand(expression)
     except ValueError as error:
         raise PatternError(str(error)) from None
 

@@ -23,7 +23,14 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
             "datediff(minute, a.ts, b.ts) < 5",
             "unknown function 'datediff'; the difference of two times is a length of time: b.ts - a.ts > 5 minutes",
         ),
+        (
+            "isfirst(minute, 10)",
+            "unknown function 'isfirst'; compute the interval of each event as a column, slot, and write"
+            " SEQ(NOT(x), y) WHERE x.slot = y.slot, WITHIN its length",
+        ),
         ("classifier() = 'a'", "unknown function 'classifier'; output='events' has the variable of each event, and match_id"),
+        ("safe_divide(a.n + 1, -b.n) > 1", "unknown function 'safe_divide'; what is divided by 0 is NULL: write (a.n + 1) / (-b.n)"),
+        ("isnull(a.n > 1)", "unknown function 'isnull'; write (a.n > 1) IS NULL, or coalesce(a.n > 1, x)"),
         ("rlike(a.s, b.s)", "unknown function 'rlike'; write regexp_like(a.s, 'pattern')"),
     ],
 )

@@ -225,6 +225,7 @@ FOREIGN = {
     "PATTERN SEQ(A a, B b) EMIT CHANGES": "matches of a stream are given once they are certain",
     "PATTERN SEQ(A a, B b) WHERE lag(b.v) OVER (PARTITION BY b.k) > 1": "functions over windows are columns of the events",
     "PATTERN SEQ(A a, B b) WHERE a.v IS DISTINCT FROM b.v": "ask for NULL by itself: a.x <> b.x OR",
+    "PATTERN SEQ(A a, B b) WHERE a.v IS NOT DISTINCT FROM b.v": "ask for NULL by itself: a.x = b.x OR a.x IS NULL AND",
     "PATTERN SEQ(A a, B b) WHERE a.v <=> b.v": "ask for NULL by itself: a.x = b.x OR",
     "PATTERN SEQ(A a, B b*?)": "there are no reluctant quantifiers",
     "PATTERN SEQ(A a, B b+?, C c)": "there are no reluctant quantifiers",

@@ -78,6 +78,7 @@ def faults(clauses: str, **options) -> list[tuple[str, str]]:
         ("MEASURES sum(PREV(A.x)) AS m PATTERN (A)", "PREV(A.x)", "PREV(A.x) has no place in an aggregate"),
         ("MEASURES FIRST(FIRST(A.x)) AS m PATTERN (A)", "FIRST(A.x)", "FIRST(A.x) has no place in FIRST"),
         ("MEASURES ARRAY_AGG(x) AS m PATTERN (A)", "ARRAY_AGG(x)", "unknown function 'array_agg'; ALL ROWS PER MATCH gives the rows"),
+        ("MEASURES x AS m PATTERN (A) DEFINE A AS isfirst(minute, 10)", "isfirst(minute, 10)", "DEFINE A AS PREV(slot) IS NULL OR"),
         ("MEASURES countif(x > 1) AS m PATTERN (A)", "countif(x > 1)", "write count(CASE WHEN x > 1 THEN 1 END)"),
         ("MEASURES match_row_number() AS m PATTERN (A)", "match_row_number()", "write count(*)"),
         # DEFINE
