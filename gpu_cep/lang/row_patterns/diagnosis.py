@@ -57,6 +57,7 @@ _FORMS = (
 _PLACES = {
     ("_PATTERN", "", "_DOT"): "any row is a variable without a condition: PATTERN (A X* B)",
     ("_PATTERN", "_BAR", "_RPAR"): "an alternative without rows is written (): PATTERN (A | ())",
+    ("_PARTITION", "_BY", "_LPAR"): "keys are columns without brackets: PARTITION BY k",
     ("_PARTITION", "", "_LPAR"): "keys are columns: compute them in a relation before MATCH_RECOGNIZE",
     ("_ORDER", "", "_LPAR"): "rows are ordered by columns: compute them in a relation before MATCH_RECOGNIZE",
 }

@@ -292,6 +292,7 @@ def test_expressions(expression, expected):
         ("LIMIT DURATION (minute, 1) PATTERN (A)", 18, "found 'LIMIT'", "WITHIN 1 MINUTE"),
         ("PATTERN (A .* B)", 29, "found '.'", "PATTERN (A X* B)"),
         ("PATTERN (A | )", 31, "found ')'", "PATTERN (A | ())"),
+        ("PARTITION BY (k) PATTERN (A)", 31, "found '('", "without brackets: PARTITION BY k"),
         ("PARTITION BY upper(k) PATTERN (A)", 36, "found '('", "keys are columns"),
         ("ORDER BY abs(x) PATTERN (A)", 30, "found '('", "rows are ordered by columns"),
     ],
