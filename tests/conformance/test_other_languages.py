@@ -149,6 +149,7 @@ CARS = "H5@5 F137@137 H301@301 T360@360 T571@571 H722@722 B825@825"
 OVEN = "T120@0 P15@0 T100@1 P14@1 T70@2 P13@2 T50@3 P12@3 T30@4 P8@4 T20@5 P7@5 T19@6 P6@6 T18@7 P5@7"
 AZURE: dict[str, Event] = {
     "correlated events, by LAG": ("A1 A2 B3 A4", "PATTERN SEQ(x, NEXT(y)) WHERE x.type = y.type WITHIN 90", {}, ["A1 A2"]),
+    "the start of each end, by LAST": ("S1 E5 E8", "PATTERN SEQ(S s, NOT(S x), E e) WITHIN 9", ANY, ["S1 E5", "S1 E8"]),
     "ISFIRST": (CARS, "PATTERN SEQ(NOT(x), y) WHERE floor(x.ts / 600) = floor(y.ts / 600) WITHIN 600", {}, ["H5", "H722"]),
     "ISFIRST of each make": (
         CARS, "PATTERN SEQ(NOT(x), y) WHERE floor(x.ts / 600) = floor(y.ts / 600) AND x.type = y.type WITHIN 600", {},
