@@ -75,7 +75,7 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
     return table, spans
 
 
-WIDER = "64 bits hold whole numbers, decimals and times; 0e0 + a.x is a float"
+WIDER = "64 bits hold whole numbers, decimals and times; 0e0 + a.x is a float, and before an aggregate cast the column to DOUBLE"
 """What to do about an integer overflow, for messages."""
 
 

@@ -126,7 +126,7 @@ def test_blocks_of_labels(monkeypatch, block):
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("a.x + 1 > 0", r"integer overflow in a.x \+ 1 > 0 at input row 1; .*0e0 \+ a.x is a float"),
+        ("a.x + 1 > 0", r"integer overflow in a.x \+ 1 > 0 at input row 1; .*0e0 \+ a.x is a float, and before an aggregate cast"),
         ("a.x * b.y > 0", r"integer overflow in a.x \* b.y > 0, in the window that starts at ts=2 \(input row 1\) .*; 64 bits hold"),
     ],
 )
