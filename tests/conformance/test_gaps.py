@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep
+from gpu_cep.oracle import events as oracle
+from gpu_cep.oracle.options import EventOptions
 from tests.conformance.expectation import answered, expected
 from tests.conformance.test_conformance import applicable
 from tests.drawn.queries import Case
@@ -119,6 +121,12 @@ def test_of_events_of_one_time_each_is_a_first_one():
 def test_what_means_nothing_is_refused(pattern, options, error, message):
     with pytest.raises(error, match=message):
         found("AB", pattern, **options)
+
+
+def test_the_oracle_refuses_different_gaps():
+    events = pa.table({"ts": [1], "type": ["A"], "k": [0], "x": [0]})
+    with pytest.raises(gpu_cep.UnsupportedError, match="b stands behind different gaps"):
+        oracle.matches(gpu_cep.parse("PATTERN SEQ(A a, ANY(OR(B b, SEQ(C c, B b)))) WITHIN 9"), events, EventOptions())
 
 
 @pytest.mark.parametrize("word", ["NEXT", "FIRST", "ANY"])
