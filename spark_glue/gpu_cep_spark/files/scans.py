@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pyarrow as pa
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, DateType, IntegerType, LongType, StringType, StructField, StructType
 
@@ -38,6 +39,10 @@ _REQUIRED = {
 }
 _OPTIONS = {"ignorecorruptfiles": "false", "ignoremissingfiles": "false", "datetimerebasemode": "CORRECTED"}
 _ENCRYPTION = "parquet.crypto.factory.class"
+# The nodes of an analysed plan that choose and name columns.
+_CHOOSING = ("Project", "SubqueryAlias", "View")
+# What stands between the names of columns, and in none.
+_BETWEEN = "\0"
 # Spark keeps the types CHAR and VARCHAR in the metadata of a column.
 _BOUNDED = "__CHAR_VARCHAR_TYPE_STRING"
 # Files hold instants in UTC, so that none is converted before filters see it.
@@ -98,9 +103,10 @@ def find_kept_scan(df: DataFrame, names: Sequence[str], *, remote: bool = False)
     """Return the scan that some columns of `df` are, by the plan that Spark keeps of it.
 
     A plan of these columns alone takes Spark as long as all else that the driver does.
-    None if it is needed. The plan kept may be no certain scan, or text may have to be cast. Or
-    the plan might be another today: a filter may compare with the time of the plan, and events
-    may have come into Spark's cache since.
+    None if it is needed. The plan kept may be no certain scan, text may have to be cast, names
+    may differ in case alone, or a column that is not read may be an error to plan. Or the plan
+    might be another today: a filter may compare with the time of the plan, and events may have
+    come into Spark's cache since.
 
     Raises
     ------
@@ -108,14 +114,23 @@ def find_kept_scan(df: DataFrame, names: Sequence[str], *, remote: bool = False)
         A client of Spark Connect does not see plans.
     """
     session = _classic(df)
-    if not session._jsparkSession.sharedState().cacheManager().isEmpty():
+    if not session._jsparkSession.sharedState().cacheManager().isEmpty() or len({name.lower() for name in df.columns}) < len(df.columns):
         return None
     try:
-        read = _parts_of(df)
-        found = None if read.filters else _scan_of(session, read, [df.columns.index(name) for name in names], remote=remote)
-    except NoScanError:
+        if not _is_as_asked(df):
+            return None
+        found = _scan_of(session, _parts_of(df), [df.columns.index(name) for name in names], remote=remote)
+    except (NoScanError, PySparkException):
         return None
-    return found if found is not None and all(map(_is_plain, found.types.fields)) else None
+    return found if all(map(_is_plain, found.types.fields)) else None
+
+
+def _is_as_asked(df: DataFrame) -> bool:
+    """Return whether a DataFrame chooses columns of a relation and nothing else; filters that are always true are gone once planned."""
+    plan = df._jdf.queryExecution().analyzed()
+    while (kind := plan.getClass().getSimpleName()) in _CHOOSING:
+        plan = plan.child()
+    return bool(kind == "LogicalRelation")
 
 
 def _classic(df: DataFrame) -> SparkSession:
@@ -215,8 +230,9 @@ def _short(name: str) -> str:
 
 def _attributes(below: Any) -> list[tuple[int, str]]:
     """Return the numbers and names of a relation's columns, for which the JVM is asked once."""
-    # a list for each attribute, of its node and of those below it, of which there are none
-    return [(node["exprId"]["id"], node["name"]) for (node,) in json.loads(below.toJSON())[0]["output"]]
+    # name#number and a letter for a type; longer answers, as all of their JSON, come late
+    written = [text.rpartition("#") for text in below.output().mkString(_BETWEEN).split(_BETWEEN)]
+    return [(int(number.rstrip("L")), name) for name, _, number in written]
 
 
 def _known(attribute: tuple[int, str], types: Mapping[str, Any]) -> str:

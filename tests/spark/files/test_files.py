@@ -212,7 +212,11 @@ def test_the_plan_that_spark_keeps(spark: SparkSession, tmp_path: Path) -> None:
     names = ["number", "type", "ts"]
     assert find_kept_scan(frame, names) == find_scan(frame.select(names))
     assert find_kept_scan(frame, ["m", *names]) is None
-    assert find_kept_scan(frame.where("ts < unix_seconds(current_timestamp())"), names) is None
+    for moment in ("ts < unix_seconds(current_timestamp())", "current_timestamp() > timestamp'2020-01-01'"):
+        assert find_kept_scan(frame.where(moment), names) is None
+    # a plan of all columns is an error
+    assert find_kept_scan(frame.withColumn("none", F.expr("1 / 0")), names) is None
+    assert find_kept_scan(frame.withColumn("TYPE", F.lit("A")), names) is None
     collated = spark.read.schema("ts long, n long, type string collate UTF8_LCASE").parquet(str(tmp_path / "t"))
     assert find_kept_scan(collated, ["ts", "n"]) is not None
     assert find_kept_scan(collated, ["ts", "type"]) is None

@@ -82,14 +82,11 @@ def assert_same(frame: DataFrame, query: str, rare: Any = "r", **options: Any) -
 ASKED_ELSEWHERE = {"next", "any", "contiguity", "contiguity of partitions", "trailing", "at once", "both"}
 
 
-@pytest.mark.parametrize(
-    ("name", "slices"),
-    [
-        *(pytest.param(name, None, marks=pytest.mark.full if name in ASKED_ELSEWHERE else ()) for name in QUERIES),
-        pytest.param("any", 30, marks=pytest.mark.full),
-        ("both", 30),
-    ],
-)
+@pytest.mark.parametrize(("name", "slices"), [
+    *(pytest.param(name, None, marks=pytest.mark.full if name in ASKED_ELSEWHERE else ()) for name in QUERIES),
+    pytest.param("any", 30, marks=pytest.mark.full),
+    ("both", 30),
+])  # fmt: skip
 def test_events_near_rare_ones_have_all_matches(spark: SparkSession, name: str, slices: Any) -> None:
     table, query = bursts(len(name)), QUERIES[name]
     expected = cep.match(table, query, order_by="id", partition_by="s")

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
-from pyspark import cloudpickle
 
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.streaming import decisive
@@ -27,7 +26,6 @@ from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import certain_matches, push_events
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
-from gpu_cep_spark.streaming import buckets
 from gpu_cep_spark.streaming import packing as live_packing
 from gpu_cep_spark.streaming import state as live_state
 from gpu_cep_spark.streaming.frames import live_work
@@ -328,16 +326,6 @@ def test_the_same_query_is_taken_whatever_it_runs_by():
     operator.batch(events_at(START + 1, kinds="B"))
     operator.idle(FOR_EVER)
     assert operator.found.num_rows == 1
-
-
-def test_a_worker_unpickles_the_work_once():
-    sent = cloudpickle.dumps(asked(PAIRS, EVENTS)[1])
-    with patch.object(buckets, "match_bucket") as called:
-        for _ in range(2):
-            buckets.match_sent(bytes(bytearray(sent)), (), None, 0)
-    first, second = (call.args[0] for call in called.call_args_list)
-    assert first is second
-    assert first.digest == asked(PAIRS, EVENTS)[1].digest
 
 
 def test_keys_are_not_spread_anew():
