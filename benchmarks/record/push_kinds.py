@@ -38,7 +38,7 @@ class PushedKind:
 
 def table(found: Sequence[PushedKind]) -> str:
     """Return a line for each question, the least share first: the rate of `match`, and what pushes take by keys and size."""
-    few = min(each.keys for each in found if each.keys)
+    few = min((each.keys for each in found if each.keys), default=0)
     by_column = {(each.kind, max(each.keys, few), each.push): each for each in found}
     columns = sorted({(keys, push) for _, keys, push in by_column})
     first = {each.kind: each for each in reversed(found)}

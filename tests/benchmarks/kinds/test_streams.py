@@ -64,3 +64,4 @@ def test_the_worst_question_stands_first_with_its_shares() -> None:
         "| quick | 1.0 | 0.50 / 0.0 | 2.00 / 0.5 | — |",
         "| alone | 1.0 | 1.00 / 0.0 | — | — |",
     ]
+    assert push_kinds.table([pushed("alone", 0, 10, 0.01)]).splitlines()[2:] == ["| alone | 1.0 | 1.00 / 0.0 |"]
