@@ -31,6 +31,7 @@ SPARK_FILES = RESULTS / "spark-files-amd-epyc-2026-11-27.json"
 LARGER_SPARK_FILES = RESULTS / "spark-files-40000000-amd-epyc-2026-11-27.json"
 LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
 PUSHES = RESULTS / "pushes-amd-epyc-2026-11-28.json"
+PUSH_KINDS = RESULTS / "push-kinds-amd-epyc-2026-11-28.json"
 STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-28.json"
 
 AIM = 4  # so many times DuckDB's rate is aimed at for kinds of questions
@@ -260,6 +261,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "row patterns": row_patterns, "rivals row patterns": rivals_row_patterns, "spark files": partial(spark_files, SPARK_FILES),
     "larger spark files": partial(spark_files, LARGER_SPARK_FILES),
     "layouts": file_layouts, "pushes": streamed, "streams": streams_followed,
+    "push kinds": partial(pushed_kinds, PUSH_KINDS),
 }  # fmt: skip
 
 
