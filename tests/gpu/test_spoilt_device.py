@@ -99,7 +99,8 @@ def test_situations(reference):
     @given(situation_cases(), SEEDS)
     def check(case, seed):
         wanted = answered(case, engine="cpu", output="count")
-        assert on_spoilt(reference, seed, case, output="count").equals(wanted)
+        # as text, since NaN, a key, equals nothing
+        assert str(on_spoilt(reference, seed, case, output="count").to_pydict()) == str(wanted.to_pydict())
 
     check()
 

@@ -214,8 +214,9 @@ def _refuse_lost_gaps(plan: IntervalPlan, place: Place, names: Indices, start: A
         if duration.shortest is not None:
             own = slice(int(low), int(high))
             lost[own] &= elapsed_time(start[own], last[own]) >= last.dtype.type(duration.shortest)
-    if lost.any():
-        time = place.download(last[lost][:1])[0]
+    faults = last[lost]
+    if len(faults):
+        time = place.download(faults[:1])[0]
         # the run would be open until the next event, and then turn out to have ended before
         raise EventError(
             f"column {plan.query.column_name(plan.query.timestamp)!r} has the time {time}, to which gap={gap} adds nothing, "
