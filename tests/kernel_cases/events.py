@@ -171,7 +171,7 @@ def _clock(size: int, random: Random, kind: Any) -> Array:
 def _finding_spans(size: int, random: Random, slots: int, kind: Any, before: float, after: float) -> Call:
     clock, rows = _clock(size, random, kind), np.flatnonzero(flags(size, random, 0.25))
     first, last = np.maximum(rows - 5, 0), np.minimum(rows + 5, size)
-    reach = rare_events.Reach(clock, clock.dtype.type(before), clock.dtype.type(after))
+    reach = rare_events.Nearness(clock, clock.dtype.type(before), clock.dtype.type(after))
     return Call(len(rows), (rows, first, last, reach, np.zeros_like(rows), np.zeros_like(rows)))
 
 

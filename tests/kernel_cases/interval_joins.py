@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.intervals import joins
-from gpu_cep_kernels.intervals.joins import RELATIONS, ZONE_COUNT, Candidates, Configurations, Fitting, Level, Limits, Situations
+from gpu_cep_kernels.intervals.joins import RELATIONS, ZONE_COUNT, CandidateRanges, Configurations, Fitting, Level, Limits, Situations
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import GREATEST, LEAST, Array, Random, flags, places_of
 
@@ -128,11 +128,11 @@ class _Join:
         self.limits = Limits(self.latest, self.limit, self.length)
         self.begin = len(self.rows.stream) // 3
 
-    def candidates(self) -> Candidates:
+    def candidates(self) -> CandidateRanges:
         """Room for the candidates of each row."""
-        return Candidates(*(np.zeros((len(self.level.runs), len(self.rows.stream)), np.int64) for _ in range(2)))
+        return CandidateRanges(*(np.zeros((len(self.level.runs), len(self.rows.stream)), np.int64) for _ in range(2)))
 
-    def found(self) -> tuple[Candidates, Fitting]:
+    def found(self) -> tuple[CandidateRanges, Fitting]:
         """The candidates; and of the rows behind `begin` where what fits is kept, room for it, and for its number."""
         candidates = self.candidates()
         size = len(self.rows.stream)

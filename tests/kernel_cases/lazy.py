@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpu_cep_kernels.lazy.chain import ChainMatches, enumerate_chain, enumerate_negated_chain, find_pivots, new_chain
+from gpu_cep_kernels.lazy.chain import LazyMatches, enumerate_chain, enumerate_negated_chain, find_pivots, new_chain
 from gpu_cep_kernels.lazy.iteration_tables import ALONE, CLOSING, FILTERING, FOLLOWING, GROUPING, IterationTable, LazyMode, new_iterations
 from gpu_cep_kernels.lazy.iterations import enumerate_iterations
 from gpu_cep_kernels.phase_one.input_buffers import Buffered, InputBuffers, count_labels, fill_buffers
@@ -82,7 +82,7 @@ def _chain(
     whole = BatchStreams(events.offsets, events.times, events.times, events.length, strict)
     most = len(events.offsets) if counting else size
     starts, totals = np.full(most, size, np.int64), np.zeros(most if counting else 0, np.int64)
-    output = ChainMatches(starts, np.zeros((0 if counting else most, 3), np.int64), totals)
+    output = LazyMatches(starts, np.zeros((0 if counting else most, 3), np.int64), totals)
     criteria, mode = Criteria(_SINGLE, conditions, negations), LazyMode(size, starting, counting, steps)
     return Call(1, (Buffered(buffers, whole), criteria, mode, chain, run, output))
 

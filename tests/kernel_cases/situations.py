@@ -10,9 +10,9 @@ import numpy as np
 from gpu_cep_kernels.intervals import situations
 from gpu_cep_kernels.intervals.situations import (
     NEVER,
-    Borders,
     Gaps,
     LastSeen,
+    SituationBorders,
     find_borders,
     make_borders,
     new_crossings,
@@ -102,7 +102,7 @@ def _seen(events: _Events, random: Random) -> LastSeen:
     return seen
 
 
-def _found(size: int, random: Random, **given: Any) -> tuple[_Events, Borders]:
+def _found(size: int, random: Random, **given: Any) -> tuple[_Events, SituationBorders]:
     """The borders of a slice that knows nothing of those before."""
     events = _events(size, random, **given)
     crossings = new_crossings(size)
@@ -146,7 +146,7 @@ def _settling(size: int, random: Random, slots: int, gaps: bool = False, **given
     return Call(1, (borders, _gaps(events.times, gaps), _seen(events, random)))
 
 
-def _opened(size: int, random: Random) -> tuple[Array, Borders, Array]:
+def _opened(size: int, random: Random) -> tuple[Array, SituationBorders, Array]:
     """Settled borders by stream, which close what is left open, and how many open each name."""
     events, borders = _found(size, random)
     nothing = LastSeen(np.zeros(events.count, np.uint16), np.full(events.count, -1, np.int32))

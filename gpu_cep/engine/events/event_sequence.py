@@ -15,7 +15,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Array, Place
-from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans
+from gpu_cep_kernels.phase_one.rare_events import Nearness, find_spans
 
 # The position of what is no event.
 NO_POSITION = -1
@@ -87,7 +87,7 @@ class EventSequence:
             own = streams[low:high]
             events = positions[low:high], self.offsets[own], self.offsets[own + 1]
             found = [place.xp.empty(high - low, np.int64) for _ in range(2)]
-            place.launch(find_spans, high - low, *map(place.upload, events), Reach(clock, nothing, nothing), *found)
+            place.launch(find_spans, high - low, *map(place.upload, events), Nearness(clock, nothing, nothing), *found)
             spans[:, low:high] = [place.download(each) for each in found]
         return spans[0], spans[1] - 1
 

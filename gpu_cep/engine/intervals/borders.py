@@ -23,9 +23,9 @@ from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.interface import Place
 from gpu_cep_kernels.intervals.situations import (
     UNKNOWN,
-    Borders,
     Gaps,
     LastSeen,
+    SituationBorders,
     cross_borders,
     find_borders,
     find_borders_and_gaps,
@@ -40,7 +40,7 @@ from gpu_cep_kernels.intervals.situations import (
 Fill = Callable[[int, int, Array], None]
 
 
-def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
+def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> SituationBorders:
     """Return the borders of all streams; those of a stream are in order of position.
 
     Last of them comes the border behind a stream that ends with open runs.
@@ -49,12 +49,12 @@ def find_all_borders(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
     return find(plan, events, fill, threads)
 
 
-def _find_in_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
+def _find_in_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> SituationBorders:
     """Return the borders where streams lie one after the other."""
     assert events.offsets is not None, "streams lie one after the other"
     offsets, kind = events.offsets, words_for(len(plan.query.variables))[0].kind
 
-    def find(span: tuple[int, int]) -> Borders:
+    def find(span: tuple[int, int]) -> SituationBorders:
         low, high = span
         # whether a run goes on at event `low` depends on the event before it
         begin = max(0, low - 1)
@@ -68,7 +68,7 @@ def _find_in_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
 
 def borders_of_part(
     plan: IntervalPlan, place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int
-) -> Borders:  # fmt: skip
+) -> SituationBorders:  # fmt: skip
     """Return the borders at the events from `low` on, then those behind streams that end there with open runs.
 
     `times` and `labels` lie at `place`. They are those of the events from `begin` on, which include the event before `low`.
@@ -79,7 +79,7 @@ def borders_of_part(
 
 def _borders_inside(
     plan: IntervalPlan, place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int
-) -> Borders:  # fmt: skip
+) -> SituationBorders:  # fmt: skip
     """Return the borders at the events from `low` on; the others are as for :func:`borders_of_part`."""
     xp, size = place.xp, len(times)
     first, last = np.searchsorted(offsets, [begin, begin + size])
@@ -96,10 +96,10 @@ def _borders_inside(
     place.launch(cross_borders, len(crossed), crossed, *neighbours, opened, closed)
     positions = (crossed + begin).astype(np.int32)
     streams = (xp.searchsorted(streams_begin, crossed, side="right") + (int(first) - 1)).astype(np.int32)
-    return Borders(positions, times[crossed], streams, positions - np.int32(1), opened, closed)
+    return SituationBorders(positions, times[crossed], streams, positions - np.int32(1), opened, closed)
 
 
-def _open_ends(place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> Borders:
+def _open_ends(place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> SituationBorders:
     """Return the borders behind streams that end from `low` on with open runs; the others are as for :func:`borders_of_part`."""
     ends, high = offsets[1:], begin + len(times)
     ending = np.flatnonzero((offsets[:-1] < ends) & (low < ends) & (ends <= high))
@@ -109,9 +109,9 @@ def _open_ends(place: Place, offsets: Indices, times: Array, labels: Array, begi
     return closing_borders(place.xp, streams[is_open], last[is_open], closed[is_open], times.dtype)
 
 
-def _find_among_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> Borders:
+def _find_among_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, threads: int) -> SituationBorders:
     """Return the borders where streams lie among each other; those behind streams come last."""
-    settled: list[Borders] = []
+    settled: list[SituationBorders] = []
     seen = new_last_seen(events.count)
     for borders, own in spread(lambda span: _borders_of(plan, events, fill, span), slices(len(events), threads), threads):
         # what neither opens nor closes a name then is in no run
@@ -122,7 +122,7 @@ def _find_among_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, t
     return concatenate_borders(np, settled, threads)
 
 
-def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[Borders, LastSeen]:
+def _borders_of(plan: IntervalPlan, events: EventSequence, fill: Fill, span: tuple[int, int]) -> tuple[SituationBorders, LastSeen]:
     """Return the borders in the slice `span`, and the last label and position of each stream in it."""
     low, high = span
     seen, crossings = new_last_seen(events.count), new_crossings(high - low, new_values)
@@ -156,23 +156,23 @@ def _overlay(seen: LastSeen, later: LastSeen) -> LastSeen:
     return LastSeen(np.where(there, later.label, seen.label), np.where(there, later.position, seen.position))
 
 
-def _close_streams(seen: LastSeen, time: np.dtype[Any]) -> Borders:
+def _close_streams(seen: LastSeen, time: np.dtype[Any]) -> SituationBorders:
     """Return a border behind the last event of each stream that ends with open runs."""
     streams = np.flatnonzero(seen.label & ~UNKNOWN).astype(np.int32)
     return closing_borders(np, streams, seen.position[streams], seen.label[streams], time)
 
 
-def closing_borders(xp: Any, streams: Array, last: Array, closed: Array, time: np.dtype[Any]) -> Borders:
+def closing_borders(xp: Any, streams: Array, last: Array, closed: Array, time: np.dtype[Any]) -> SituationBorders:
     """Return a border behind the last event of each of some streams.
 
     Border i stands in stream ``streams[i]`` behind event ``last[i]``.
     It closes the names whose bits ``closed[i]`` has.
     """
     nowhere = xp.full(len(streams), NO_POSITION, np.int32)
-    return Borders(nowhere, xp.zeros(len(streams), time), streams, last, xp.zeros(len(streams), np.uint16), closed)
+    return SituationBorders(nowhere, xp.zeros(len(streams), time), streams, last, xp.zeros(len(streams), np.uint16), closed)
 
 
-def concatenate_borders(xp: Any, parts: Sequence[Borders], threads: int = 1) -> Borders:
+def concatenate_borders(xp: Any, parts: Sequence[SituationBorders], threads: int = 1) -> SituationBorders:
     """Return the borders of all parts, one part after the other; on the host threads share the columns."""
     columns: list[Any] = spread(xp.concatenate, list(zip(*parts, strict=True)), threads)
-    return Borders(*columns)
+    return SituationBorders(*columns)

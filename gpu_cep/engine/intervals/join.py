@@ -29,7 +29,7 @@ from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.device.interface import HOST, Place
 from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.intervals.joins import (
-    Candidates,
+    CandidateRanges,
     Configurations,
     Fitting,
     Level,
@@ -343,10 +343,10 @@ class SituationJoin:
             yield Extensions(place, begin, rows, level, *fitting, int(fitting.number.sum()))
             begin, done = end, done + candidates
 
-    def _candidates(self, rows: Configurations, joins: _Joins, level: Level) -> Candidates:
+    def _candidates(self, rows: Configurations, joins: _Joins, level: Level) -> CandidateRanges:
         """Return the ranges of situations that may extend each row, [run of zones, row]."""
         place = self.workplace.place
-        found = Candidates(*(place.xp.empty((len(level.runs), len(rows.stream)), np.int64) for _ in range(2)))
+        found = CandidateRanges(*(place.xp.empty((len(level.runs), len(rows.stream)), np.int64) for _ in range(2)))
         place.launch(find_candidates, len(rows.stream), rows, level, joins.situations, self._length, found)
         return found
 

@@ -18,7 +18,7 @@ from gpu_cep.engine.phase_one.device.label_and_order import label_and_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import HOST, Device
-from gpu_cep_kernels.intervals.situations import Borders
+from gpu_cep_kernels.intervals.situations import SituationBorders
 
 # The situations of a chunk, and the most candidates that one call tests: enough to keep a card busy.
 _CHUNK, _CANDIDATES = 1 << 20, 1 << 22
@@ -54,20 +54,20 @@ def _all_runs(plan: IntervalPlan, device: Device, source: EventSource, memory: D
     Borders are paired on the device if it has room for events and borders, else on the host.
     """
     room, on_host = memory.paired_borders(source.resident), not source.resident
-    kept: list[Borders] = []
-    spilled: list[Borders] = []
+    kept: list[SituationBorders] = []
+    spilled: list[SituationBorders] = []
     for low, high in list(blocks(0, int(source.offsets[-1]), memory.sought_events(source.resident))) or [(0, 0)]:
         kept.append(_borders_of(plan, device, source, low, high))
         on_host = on_host or sum(len(borders.position) for borders in kept) > room
         if on_host:
-            spilled += [Borders(*(device.download(column) for column in borders)) for borders in kept]
+            spilled += [SituationBorders(*(device.download(column) for column in borders)) for borders in kept]
             kept.clear()
     events = source.fetch() if on_host else source.sequence()
     borders = concatenate_borders(np, spilled) if on_host else concatenate_borders(device.xp, kept)
     return events, lasting_runs(plan, events, borders)
 
 
-def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: int, high: int) -> Borders:
+def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: int, high: int) -> SituationBorders:
     """Return the borders at the events [low, high), then those behind streams that end there with open runs."""
     # whether a run goes on at event `low` depends on the event before it
     begin = max(0, low - 1)

@@ -35,7 +35,7 @@ from gpu_cep_kernels.compile.launch import slices, spread, threads_for
 from gpu_cep_kernels.device.interface import HOST, Place
 from gpu_cep_kernels.device.primitives import paired_borders
 from gpu_cep_kernels.intervals.joins import Situations
-from gpu_cep_kernels.intervals.situations import Borders, count_crossings, first_reaching, pair_borders
+from gpu_cep_kernels.intervals.situations import SituationBorders, count_crossings, first_reaching, pair_borders
 from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, TIED, order_faults, order_faults_of_streams
 from gpu_cep_kernels.rules.tables import Places
@@ -163,7 +163,7 @@ def _out_of_order(events: EventSequence, tied: bool, threads: int) -> bool:
     return bool(order_faults_of_streams(events.streams, events.times, np.full(events.count, NO_POSITION, np.int32)) & refused)
 
 
-def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: Borders, threads: int = 1) -> SituationRuns:
+def lasting_runs(plan: IntervalPlan, events: EventSequence, borders: SituationBorders, threads: int = 1) -> SituationRuns:
     """Return the runs of all names whose duration is as the query says, or may still become so.
 
     The borders lie on the same device as the events. On the host `threads` gather the columns of runs.
@@ -225,7 +225,7 @@ def _refuse_lost_gaps(plan: IntervalPlan, place: Place, names: Indices, start: A
 
 
 def _pair_borders(
-    names: int, events: EventSequence, borders: Borders, threads: int
+    names: int, events: EventSequence, borders: SituationBorders, threads: int
 ) -> tuple[Array, Array, Sequence[int] | Indices]:  # fmt: skip
     """Return the opening and the closing border of each run, and the number of runs of each name.
 

@@ -15,7 +15,7 @@ from gpu_cep.engine.intervals.levels import levels
 from gpu_cep.engine.intervals.situations import Derived
 from gpu_cep.plan.interval_order import OrderChoice, assume_statistics
 from gpu_cep.plan.interval_plan import IntervalPlan
-from gpu_cep_kernels.intervals.joins import Candidates, Fitting, Limits, find_candidates, keep_fitting
+from gpu_cep_kernels.intervals.joins import CandidateRanges, Fitting, Limits, find_candidates, keep_fitting
 
 # The size of a sample, and the most pairs of it that are tested.
 _SAMPLE, _TESTED = 256, 1 << 16
@@ -69,7 +69,7 @@ def _partners(constraint: BoundConstraint, sample: Indices, plan: IntervalPlan, 
     (level,) = levels((constraint.left, constraint.right), (constraint,), "range_join", windowed=plan.query.window is not None)
     rows = leaf_rows(derived, sample)
     size = len(sample)
-    found = Candidates(*(np.empty((len(level.runs), size), np.int64) for _ in range(2)))
+    found = CandidateRanges(*(np.empty((len(level.runs), size), np.int64) for _ in range(2)))
     find_candidates(0, size, rows, level, situations, length, found)
     number = found.size.sum(axis=0)
     candidates = int(number.sum())

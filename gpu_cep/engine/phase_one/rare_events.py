@@ -32,7 +32,7 @@ from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.primitives import marked_events, merged_words
 from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.ordering import DISORDERED, gather, order_faults
-from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans, keep_spans
+from gpu_cep_kernels.phase_one.rare_events import Nearness, find_spans, keep_spans
 from gpu_cep_kernels.rules.tables import Places
 
 # The samples, and the events of each, that are labelled to see which variables are rare.
@@ -186,7 +186,7 @@ def _spans_among(reach: RareEvents, rare: Indices, begin: int, times: Array) -> 
     clock = times if times.dtype.kind == "f" else times.view(np.uint64)
     spans = np.empty((2, len(rare)), np.int64)
     first, last = np.zeros(len(rare), np.int64), np.full(len(rare), len(times))
-    find_spans(0, len(rare), rare - begin, first, last, Reach(clock, reach.before, reach.after), *spans)
+    find_spans(0, len(rare), rare - begin, first, last, Nearness(clock, reach.before, reach.after), *spans)
     spans += begin
     return spans
 

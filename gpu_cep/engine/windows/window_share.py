@@ -7,7 +7,7 @@ import numpy as np
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
-from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans
+from gpu_cep_kernels.phase_one.rare_events import Nearness, find_spans
 
 # Events whose windows are measured, and events of each variable whose values are compared.
 _SAMPLE = 64
@@ -33,6 +33,6 @@ def measure_window_share(batch: Batch, buffers: InputBuffers, streams: Streams, 
     others = len(before) - 1
     looks_back, looks_on = sum(mask >> v & 1 for mask in before) < others, before[v].bit_count() < others
     nothing, begins, ends = type(streams.length)(0), np.empty_like(first), np.empty_like(last)
-    reach = Reach(streams.clock, streams.length if looks_back else nothing, streams.length if looks_on else nothing)
+    reach = Nearness(streams.clock, streams.length if looks_back else nothing, streams.length if looks_on else nothing)
     find_spans(0, len(events), events, first, last, reach, begins, ends)
     return float((ends - begins).mean()) / size / max(1, looks_back + looks_on)

@@ -102,7 +102,7 @@ class Level(NamedTuple):
     windowed: bool
 
 
-class Candidates(NamedTuple):
+class CandidateRanges(NamedTuple):
     """Hold the ranges of candidates of the rows of a chunk.
 
     - first[g, i]: the first candidate of row i in run g of zones.
@@ -221,7 +221,7 @@ def _first_beyond_window(low: int, high: int, earliest: Any, earliest_clock: Any
 
 @kernel(writes=("candidates",))
 def find_candidates(
-    low: int, high: int, rows: Configurations, level: Level, situations: Situations, length: Any, candidates: Candidates
+    low: int, high: int, rows: Configurations, level: Level, situations: Situations, length: Any, candidates: CandidateRanges
 ) -> None:  # fmt: skip
     """Find the candidates of each row: the situations in the zones of all constraints and, if ``level.windowed``, in the window."""
     for i in range(low, high):
@@ -248,7 +248,7 @@ def find_candidates(
 
 @kernel(writes=("number",))
 def count_candidates(
-    low: int, high: int, rows: Configurations, situations: Situations, limits: Limits, candidates: Candidates, number: Ints
+    low: int, high: int, rows: Configurations, situations: Situations, limits: Limits, candidates: CandidateRanges, number: Ints
 ) -> None:  # fmt: skip
     """``number[i]``: how many candidates fit row i, where zones and window tell nearly all.
 
@@ -304,8 +304,8 @@ def _fits(i: int, r: int, rows: Configurations, level: Level, situations: Situat
 
 @kernel(writes=("fitting.kept", "fitting.number"))
 def keep_fitting(
-    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, limits: Limits, candidates: Candidates,
-    fitting: Fitting,
+    low: int, high: int, begin: int, rows: Configurations, level: Level, situations: Situations, limits: Limits,
+    candidates: CandidateRanges, fitting: Fitting,
 ) -> None:  # fmt: skip
     """Write the candidates that fit each row of a chunk to ``fitting.kept``, and how many; the chunk begins at row `begin`."""
     for i in range(low, high):

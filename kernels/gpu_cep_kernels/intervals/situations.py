@@ -47,7 +47,7 @@ class LastSeen(NamedTuple):
     position: Places
 
 
-class Borders(NamedTuple):
+class SituationBorders(NamedTuple):
     """List borders; b is one.
 
     - position[b], time[b], stream[b]: its event, the event's time and stream.
@@ -192,7 +192,7 @@ def cross_borders(
 
 
 @sequential(writes=("borders",))
-def settle_borders(borders: Borders, gaps: Gaps, seen: LastSeen) -> None:
+def settle_borders(borders: SituationBorders, gaps: Gaps, seen: LastSeen) -> None:
     """Complete the first border of each stream in a slice by the last event `seen` in earlier slices.
 
     Set the names that it opens and closes, and the event before it.
@@ -274,11 +274,11 @@ def new_last_seen(streams: int) -> LastSeen:
     return LastSeen(np.full(streams, UNKNOWN, np.uint16), np.full(streams, -1, np.int32))
 
 
-def make_borders(crossings: Crossings, found: int, streams: Any, times: Any) -> Borders:
+def make_borders(crossings: Crossings, found: int, streams: Any, times: Any) -> SituationBorders:
     """Return the first `found` borders with their times and streams; `streams` is empty where all events are one stream."""
     position = crossings.position[:found]
     own = streams[position] if len(streams) else np.zeros(found, np.int32)
-    return Borders(position, times[position], own, crossings.before[:found], crossings.opened[:found], crossings.closed[:found])
+    return SituationBorders(position, times[position], own, crossings.before[:found], crossings.opened[:found], crossings.closed[:found])
 
 
 def new_crossings(size: int, new: Callable[[int, Any], Any] = np.empty) -> Crossings:

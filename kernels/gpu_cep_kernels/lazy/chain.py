@@ -34,7 +34,7 @@ from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, Flags,
 BLOCK = 128
 
 
-class ChainMatches(NamedTuple):
+class LazyMatches(NamedTuple):
     """Receive the matches that an enumeration writes; m is a match.
 
     - starts[m]: its first event.
@@ -199,7 +199,7 @@ def _reorder(chain: ChainStack) -> None:
 
 
 @rule
-def _write(v: int, depth: int, block: Any, base: int, chain: ChainStack, path: EventPath, matches: ChainMatches) -> int:
+def _write(v: int, depth: int, block: Any, base: int, chain: ChainStack, path: EventPath, matches: LazyMatches) -> int:
     """Write matches: what is bound above `depth` with each event left in v's block; return how many.
 
     It stops where there is no more room.
@@ -222,7 +222,7 @@ def _write(v: int, depth: int, block: Any, base: int, chain: ChainStack, path: E
 
 @rule
 def _enumerate(
-    buffered: Buffered, criteria: Criteria, negated: bool | None, mode: LazyMode, chain: ChainStack, path: EventPath, matches: ChainMatches
+    buffered: Buffered, criteria: Criteria, negated: bool | None, mode: LazyMode, chain: ChainStack, path: EventPath, matches: LazyMatches
 ) -> Status:
     """Run the body of both kernels; return why it stopped.
 
@@ -321,7 +321,7 @@ def _enumerate(
 
 @sequential(writes=("chain", "path", "matches"))
 def enumerate_chain(
-    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: ChainStack, path: EventPath, matches: ChainMatches
+    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: ChainStack, path: EventPath, matches: LazyMatches
 ) -> Status:  # fmt: skip
     """Enumerate the matches of all pivots from where `chain` stands; return why it stopped. There are no negations.
 
@@ -335,7 +335,7 @@ def enumerate_chain(
 
 @sequential(writes=("chain", "path", "matches"))
 def enumerate_negated_chain(
-    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: ChainStack, path: EventPath, matches: ChainMatches
+    buffered: Buffered, criteria: Criteria, mode: LazyMode, chain: ChainStack, path: EventPath, matches: LazyMatches
 ) -> Status:  # fmt: skip
     """Do as :func:`enumerate_chain`, with negations."""
     return _enumerate(buffered, criteria, True, mode, chain, path, matches)

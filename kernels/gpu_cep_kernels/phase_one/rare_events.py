@@ -9,7 +9,7 @@ from gpu_cep_kernels.phase_one.kept_rows import keep_rows
 from gpu_cep_kernels.rules.scalars import within
 
 
-class Reach(NamedTuple):
+class Nearness(NamedTuple):
     """Say how near other rows must be to a row.
 
     - clock: the time of each row.
@@ -47,7 +47,7 @@ def _farthest(row: int, place: int, direction: int, low: int, high: int, clock: 
 
 @kernel(writes=("begins", "ends"))
 def find_spans(
-    low: int, high: int, rows: Any, first: Any, last: Any, reach: Reach, begins: Any, ends: Any
+    low: int, high: int, rows: Any, first: Any, last: Any, reach: Nearness, begins: Any, ends: Any
 ) -> None:  # fmt: skip
     """``[begins[k], ends[k])``: the rows within `reach` of ``rows[k]``.
 

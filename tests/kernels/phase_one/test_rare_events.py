@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep_kernels.phase_one.kept_rows import SPARE
-from gpu_cep_kernels.phase_one.rare_events import Reach, find_spans, keep_spans
+from gpu_cep_kernels.phase_one.rare_events import Nearness, find_spans, keep_spans
 from gpu_cep_kernels.rules.scalars import within
 
 LEAST, GREATEST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
@@ -43,7 +43,7 @@ def test_a_row_reaches_no_further_than_its_bounds(clock_and_lengths, data):
     rows = np.arange(row, row + bool(size))
     first, last = data.draw(st.integers(0, row)), data.draw(st.integers(min(row + 1, size), size))
     begins, ends = np.full(len(rows), -1), np.full(len(rows), -1)
-    reach = Reach(clock, before, after)
+    reach = Nearness(clock, before, after)
     find_spans(0, len(rows), rows, np.full(len(rows), first), np.full(len(rows), last), reach, begins, ends)
     found = [each for begin, end in zip(begins.tolist(), ends.tolist(), strict=True) for each in range(begin, end)]
     assert found == [other for other in range(first, last) if reached(clock, row, other, before, after)]

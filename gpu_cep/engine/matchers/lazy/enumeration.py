@@ -18,7 +18,7 @@ from gpu_cep.engine.events.sampling import NOTHING, Sample, scatter_places, spre
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.records import record
-from gpu_cep_kernels.lazy.chain import ChainMatches, ChainStack, enumerate_chain, enumerate_negated_chain
+from gpu_cep_kernels.lazy.chain import ChainStack, LazyMatches, enumerate_chain, enumerate_negated_chain
 from gpu_cep_kernels.lazy.iteration_tables import (
     Iterations,
     IterationTable,
@@ -86,7 +86,7 @@ class ChainEnumeration:
         found = []
         status = Status.OUTPUT_FULL
         while status != Status.FINISHED:
-            output = ChainMatches(np.empty(capacity, np.int64), np.empty((capacity, variables), np.int64), np.empty(0, np.int64))
+            output = LazyMatches(np.empty(capacity, np.int64), np.empty((capacity, variables), np.int64), np.empty(0, np.int64))
             status = self.advance(output, counting=False)
             taken = int(self.run.state[PathState.MATCHES])
             first, events = output.starts[:taken] + self.batch.low, output.events[:taken].ravel()
@@ -98,7 +98,7 @@ class ChainEnumeration:
     def count(self) -> tuple[Indices, Indices]:
         """Return, for each stream of the batch, the first event of a match and the number of matches."""
         starts, totals = new_stream_counts(self.search, self.batch)
-        output = ChainMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
+        output = LazyMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
         status, spent = Status.STEPS_SPENT, 0
         while status != Status.FINISHED:
             status = self.advance(output, counting=True)
@@ -127,10 +127,10 @@ class ChainEnumeration:
         sample = Sample(stop - begin, tried, int(self.run.state[PathState.STEPS]), matches, matches * len(self.chain.order))
         return sample, output.events[:matches]
 
-    def _new_rows(self) -> ChainMatches:
+    def _new_rows(self) -> LazyMatches:
         """Return room for rows."""
         rows = np.empty((_SMALLEST_OUTPUT, len(self.chain.order)), np.int64)
-        return ChainMatches(np.empty(_SMALLEST_OUTPUT, np.int64), rows, np.empty(0, np.int64))
+        return LazyMatches(np.empty(_SMALLEST_OUTPUT, np.int64), rows, np.empty(0, np.int64))
 
     def rows(self) -> Iterator[Indices]:
         """Yield the partial matches that bind the single variables, as [row, variable].
@@ -145,7 +145,7 @@ class ChainEnumeration:
             self._spend(0, 0, output.starts.item)
             yield output.events[:taken]
 
-    def advance(self, output: ChainMatches, *, counting: bool, steps: int | None = None) -> Status:
+    def advance(self, output: LazyMatches, *, counting: bool, steps: int | None = None) -> Status:
         """Search on for a little more than `steps` steps, and return why the search stopped."""
         search, batch, tables = self.search, self.batch, self.search.tables
         enumerate_matches = enumerate_negated_chain if len(self.chain.judged) else enumerate_chain
