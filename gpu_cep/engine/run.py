@@ -54,7 +54,7 @@ Result = TypeVar("Result")
 Found = list[tuple[Indices, Indices]] | Graph | ContiguousMatches | Matches | SinglesInParts | OrderedMatches
 
 
-class Searched(NamedTuple):
+class SearchedEvents(NamedTuple):
     """Phase 1 of a run, and what was found."""
 
     first: PhaseOne
@@ -76,24 +76,24 @@ def match_events(run: EventRun, algorithms: AlgorithmChooser) -> pa.Table:
     return _result(run, first.ordered, found)
 
 
-def _try(run: EventRun, chosen: EngineChoice) -> Searched:
+def _try(run: EventRun, chosen: EngineChoice) -> SearchedEvents:
     """Return what :func:`_find` does; what few events tell of algorithms is not kept."""
     return _find(run, chosen, AlgorithmChooser(run.plan.contenders))
 
 
-def _find(run: EventRun, chosen: EngineChoice, algorithms: AlgorithmChooser) -> Searched:
+def _find(run: EventRun, chosen: EngineChoice, algorithms: AlgorithmChooser) -> SearchedEvents:
     """Return phase 1 of a run, and what the plan asks for: the numbers of matches, their graph, or the matches."""
     first = phase_one(run, chosen)
     late = first.ordered if first.found is not None else ending_late(run, first.ordered)
     if late is not first.ordered:
         first = replace(first, ordered=late)
     if first.counted is not None or (run.plan.settings.output == "count" and run.plan.settings.after_match == "all"):
-        return Searched(first, _limited(run, _counts(run, first, algorithms)))
+        return SearchedEvents(first, _limited(run, _counts(run, first, algorithms)))
     graph = _graph(run, first)
     if graph is not None:
-        return Searched(first, graph)
+        return SearchedEvents(first, graph)
     runs = _runs(run, first)
-    return Searched(first, _matches(run, first, algorithms) if runs is None else runs)
+    return SearchedEvents(first, _matches(run, first, algorithms) if runs is None else runs)
 
 
 def _result(run: EventRun, ordered: OrderedEvents, found: Found) -> pa.Table:

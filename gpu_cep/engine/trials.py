@@ -48,7 +48,7 @@ def find_timed(run: RunT, find: Find[RunT, Found], tried: Find[RunT, Found]) -> 
     """
     columns = run.columns
     chosen = choose_engine(
-        run.plan, len(columns), threads=run.threads, resident=is_resident(columns.table), measure=Trial(run, tried).seconds
+        run.plan, len(columns), threads=run.threads, resident=is_resident(columns.table), measure=EngineTrial(run, tried).seconds
     )  # fmt: skip
     begin = clock()
     found = find(run, chosen)
@@ -59,7 +59,7 @@ def find_timed(run: RunT, find: Find[RunT, Found], tried: Find[RunT, Found]) -> 
 
 
 @record()
-class Trial:
+class EngineTrial:
     """Tries engines on the first events of a run, and drops what they find."""
 
     run: EventRun | IntervalRun

@@ -50,15 +50,15 @@ DEVICE = (
     Fault(
         "counts-of-branches-of-neighbours-keep-matches-that-overlap",
         "gpu_cep/engine/phase_one/device/lifted_branches.py",
-        "if keeps_disjoint(reading.plan) else first",
-        "if not reading else first",
+        "if keeps_disjoint(reader.plan) else first",
+        "if not reader else first",
         (LIFTED,),
     ),
     Fault(
         "what-branches-of-neighbours-counted-is-kept-where-another-leaves-a-choice",
         "gpu_cep/engine/phase_one/device/lifted_branches.py",
-        "reading.meter.take_back()",
-        "reading.meter.spend(0, 0, 0, int)",
+        "reader.meter.take_back()",
+        "reader.meter.spend(0, 0, 0, int)",
         (LIFTED,),
     ),
     Fault(
@@ -183,7 +183,7 @@ DEVICE = (
     Fault(
         "matches-counted-on-the-device-count-again",
         "gpu_cep/engine/phase_one/device/lifted_matches.py",
-        "            reading.meter.take_back()\n",
+        "            reader.meter.take_back()\n",
         "",
         (LIFTED,),
     ),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gpu_cep.engine.adaptive.statistics import BatchStatistics
-from gpu_cep.engine.events.sampling import Sample
+from gpu_cep.engine.events.sampling import WorkSample
 from gpu_cep.engine.matchers.automaton.two_phase import TwoPhase
 from gpu_cep.engine.matchers.joins.join_tree import JoinTree
 from gpu_cep.engine.matchers.lazy.lazy_automata import LazyChain, LazyTree
@@ -153,7 +153,7 @@ def _estimate_tree(statistics: BatchStatistics) -> Estimate:
 
 
 def _estimate_lazy(
-    name: str, statistics: BatchStatistics, least: float, each_pivot: float, samples: tuple[Sample, Sample], order: str
+    name: str, statistics: BatchStatistics, least: float, each_pivot: float, samples: tuple[WorkSample, WorkSample], order: str
 ) -> Estimate:
     """Estimate a lazy automaton from its `least` cost, the cost of `each_pivot`, and samples.
 

@@ -13,7 +13,7 @@ import numpy as np
 from gpu_cep.engine.accounting.profile import UNREAD
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.events.sampling import NOTHING, Sample, cluster_places, scatter_places, spread_places
+from gpu_cep.engine.events.sampling import NOTHING, WorkSample, cluster_places, scatter_places, spread_places
 from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.lazy.lazy_automata import LazyAutomaton, LazyChain, LazyTree
@@ -129,12 +129,12 @@ class BatchStatistics:
         return float((windows.ends(starts) - starts).mean())
 
     @cached_property
-    def automaton_sample(self) -> Sample:
+    def automaton_sample(self) -> WorkSample:
         """Return a sample of the SES automaton's work over the candidates."""
         return self._sample_automaton(self._trial_search)
 
     @cached_property
-    def path_sample(self) -> Sample:
+    def path_sample(self) -> WorkSample:
         """Return the same sample for all matches that NFA^b reads off its buffer.
 
         Those are all matches, unless NFA^b's runs rule others out as the automaton's do.
@@ -146,12 +146,12 @@ class BatchStatistics:
         return self._sample_automaton(search._replace(plan=replace(search.plan, pruning=rules)))
 
     @cached_property
-    def chain_samples(self) -> tuple[Sample, Sample]:
+    def chain_samples(self) -> tuple[WorkSample, WorkSample]:
         """Return samples of the lazy chain's work: on single variables, then on quantified ones."""
         return self._sample_lazy(LazyChain)
 
     @cached_property
-    def tree_samples(self) -> tuple[Sample, Sample]:
+    def tree_samples(self) -> tuple[WorkSample, WorkSample]:
         """Return samples of the lazy tree's work: on single variables, then on quantified ones."""
         return self._sample_lazy(LazyTree)
 
@@ -182,7 +182,7 @@ class BatchStatistics:
     def _branch_windows(self) -> BranchWindows:
         return self._branch.windows
 
-    def _sample_automaton(self, search: Search) -> Sample:
+    def _sample_automaton(self, search: Search) -> WorkSample:
         """Return a sample of the automaton's work.
 
         If a match rules out others, the starts are clusters of neighbours.
@@ -195,7 +195,7 @@ class BatchStatistics:
         sample = self._run_trial(lambda _: SesAutomaton(search).sample(self.batch, windows, candidates, _STEPS), NOTHING)
         return replace(sample, places=number * len(candidates.starts) // max(len(starts), 1))
 
-    def _sample_lazy(self, automaton: Callable[[Search, BatchEvents], LazyAutomaton]) -> tuple[Sample, Sample]:
+    def _sample_lazy(self, automaton: Callable[[Search, BatchEvents], LazyAutomaton]) -> tuple[WorkSample, WorkSample]:
         """Return samples of a lazy automaton's work: on single variables, then on quantified ones."""
         return self._run_trial(lambda search: automaton(search, self.batch_events).sample(self.batch, _PIVOTS, _STEPS), (NOTHING, NOTHING))
 

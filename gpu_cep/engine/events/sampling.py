@@ -11,7 +11,7 @@ from gpu_cep.engine.events.matches import Indices
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class WorkSample:
     """The work and the matches of searches from a sample of places.
 
     Of `places` places, `tried` were searched from, in `steps` steps. They gave so many `matches`,
@@ -47,27 +47,27 @@ class Sample:
         """Return the estimated events of all matches; an event counts once for each match that binds it."""
         return self.places * self.bound / max(self.tried, 1)
 
-    def add_share(self, other: Sample, share: float) -> Sample:
+    def add_share(self, other: WorkSample, share: float) -> WorkSample:
         """Return the sample with a share of another one's work and matches added."""
         spent = ("steps", "matches", "bound", "passed", "wasted")
         return replace(self, **{name: getattr(self, name) + round(share * getattr(other, name)) for name in spent})
 
 
-NOTHING = Sample(0, 0, 0, 0, 0)
+NOTHING = WorkSample(0, 0, 0, 0, 0)
 
 
-def sum_samples(samples: Sequence[Sample]) -> Sample:
+def sum_samples(samples: Sequence[WorkSample]) -> WorkSample:
     """Return one sample of the places of all samples together."""
-    return Sample(*(sum(values) for values in zip(*map(astuple, samples), strict=True)))
+    return WorkSample(*(sum(values) for values in zip(*map(astuple, samples), strict=True)))
 
 
-def combine_searches(samples: Sequence[Sample]) -> Sample:
+def combine_searches(samples: Sequence[WorkSample]) -> WorkSample:
     """Return the estimated work and matches of several searches together, from a sample of each."""
     if len(samples) == 1:
         return samples[0]
     places, steps = sum(each.places for each in samples), sum(each.all_steps for each in samples)
     matches, bound = sum(each.all_matches for each in samples), sum(each.all_bound for each in samples)
-    return Sample(places, places, round(steps), round(matches), round(bound))
+    return WorkSample(places, places, round(steps), round(matches), round(bound))
 
 
 def spread_places(size: int, most: int) -> Indices:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import cache
 
 from gpu_cep.engine.phase_one.engine_costs import Calibration, Costs, PhaseOneWork, break_even, calibrate, costs, work_of
-from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, Pace, Rates, Timing, TrialOutcome, Way, fit_pace, rates_of
+from gpu_cep.engine.phase_one.engine_rates import PARTS, TRIAL, EngineRates, Pace, Timing, TrialOutcome, Way, fit_pace, rates_of
 from gpu_cep.errors import CepError, EngineUnavailable
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.event_plan import EventPlan
@@ -42,7 +42,7 @@ class EngineChoice:
     device: Device | None
     reason: str
     searches: bool = True
-    rates: Rates | None = None
+    rates: EngineRates | None = None
 
     @property
     def way(self) -> Way:
@@ -159,7 +159,7 @@ class _Contest:
     calibration: Calibration
     work: PhaseOneWork
     ways: tuple[Way, ...]
-    rates: Rates
+    rates: EngineRates
 
     def decide(self, measure: Measure | None) -> EngineChoice:
         """Return the way with the lowest expected time, after a trial if one is due."""

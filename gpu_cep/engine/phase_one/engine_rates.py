@@ -84,7 +84,7 @@ def fit_pace(small: Timing, large: Timing) -> Pace:
 
 
 @dataclass
-class Rates:
+class EngineRates:
     """What is known of one plan: the pace of each way that was measured. Threads share it.
 
     - failure: why the GPU could not answer (empty: it could).
@@ -147,6 +147,6 @@ class Rates:
 
 
 @lru_cache(maxsize=_PLANS)
-def rates_of(plan: str, threads: int) -> Rates:
+def rates_of(plan: str, threads: int) -> EngineRates:
     """Return what is known of the plan of this fingerprint, where the CPU uses so many threads."""
-    return Rates()
+    return EngineRates()

@@ -6,7 +6,7 @@ Events without a label are dropped.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -51,7 +51,7 @@ _PACKED_BITS = 64
 
 
 @record()
-class LabelledEvents:
+class LabelledRows:
     """The kept events as a list of slices: ascending row numbers, and labels [word, event].
 
     `uniform`: whether all events have one label, which is then a single one in memory, repeated.
@@ -60,6 +60,11 @@ class LabelledEvents:
     rows: list[npt.NDArray[np.int32]]
     labels: list[Words]
     uniform: bool = False
+
+    @classmethod
+    def of(cls, slices: Sequence[tuple[npt.NDArray[np.int32], Words]]) -> LabelledRows:
+        """Return the kept events of all slices, each given by its row numbers and labels."""
+        return cls([rows for rows, _ in slices], [labels for _, labels in slices])
 
 
 @record()
@@ -238,7 +243,7 @@ def _convert_columns(plan: Plan, columns: EventColumns) -> None:
         columns.null_mask(column)
 
 
-def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEvents:
+def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledRows:
     """Return the labelled events, after one pass over the columns, block by block.
 
     With the ``filter`` step, events without a label are dropped (thesis Theorem 5.1). With
@@ -247,7 +252,7 @@ def label_events(plan: Plan, columns: EventColumns, threads: int) -> LabelledEve
     return label_with(make_labeller(plan, columns), plan, threads)
 
 
-def label_with(labels_of: Labeller, plan: Plan, threads: int) -> LabelledEvents:
+def label_with(labels_of: Labeller, plan: Plan, threads: int) -> LabelledRows:
     """Return the labelled events as :func:`label_events` does, given the labeller of the plan and its columns."""
     keeps_all = "filter" not in plan.pruning
     spans = slices(len(labels_of.columns), threads) or [(0, 0)]
@@ -255,7 +260,7 @@ def label_with(labels_of: Labeller, plan: Plan, threads: int) -> LabelledEvents:
         everyone = np.array([[word.all()] for word in labels_of.steps.words])
         # as by broadcast_to, which takes longer than all other labels of few events
         labels = [np.ndarray((len(everyone), high - low), everyone.dtype, everyone, strides=(everyone.itemsize, 0)) for low, high in spans]
-        return LabelledEvents(spread(_row_numbers, spans, threads), labels, uniform=True)
+        return LabelledRows(spread(_row_numbers, spans, threads), labels, uniform=True)
 
     def label(span: tuple[int, int]) -> tuple[npt.NDArray[np.int32], Words]:
         low, high = span
@@ -270,8 +275,7 @@ def label_with(labels_of: Labeller, plan: Plan, threads: int) -> LabelledEvents:
             count += kept[0]
         return rows[:count], labels[:, :count]
 
-    labelled = spread(label, spans, threads)
-    return LabelledEvents([rows for rows, _ in labelled], [labels for _, labels in labelled])
+    return LabelledRows.of(spread(label, spans, threads))
 
 
 def _row_numbers(span: tuple[int, int]) -> npt.NDArray[np.int32]:

@@ -22,7 +22,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.programs import bank_of, stack_columns
-from gpu_cep.engine.phase_one.label_events import LabelledEvents
+from gpu_cep.engine.phase_one.label_events import LabelledRows
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import over_slices, slices, spread
 from gpu_cep_kernels.phase_one.ordering import (
@@ -40,9 +40,7 @@ from gpu_cep_kernels.phase_one.ordering import (
 )
 
 
-def order_events(
-    plan: Plan, columns: EventColumns, times: Pieces, labelled: LabelledEvents, keys: StreamKeys, threads: int
-) -> OrderedEvents:
+def order_events(plan: Plan, columns: EventColumns, times: Pieces, labelled: LabelledRows, keys: StreamKeys, threads: int) -> OrderedEvents:
     """Return the labelled events by stream, then time, then `order_by`, then input position."""
     layout = plan.layout
     given = [columns.pieces(column) for column in layout.columns]
@@ -84,7 +82,7 @@ def _null_at(columns: EventColumns, column: int, rows: Indices) -> npt.NDArray[n
 
 
 def _group_by_stream(
-    labelled: LabelledEvents, keys: StreamKeys, inputs: list[Pieces], threads: int
+    labelled: LabelledRows, keys: StreamKeys, inputs: list[Pieces], threads: int
 ) -> tuple[Indices, list[Array], bool]:  # fmt: skip
     """Return the streams' offsets, the arrays of their events, and whether times are known to ascend.
 
@@ -97,7 +95,7 @@ def _group_by_stream(
     return _scatter_by_stream(labelled, keys.pieces, keys, inputs, threads)
 
 
-def _gather_columns(labelled: LabelledEvents, inputs: list[Pieces], threads: int) -> tuple[Indices, list[Array], bool]:
+def _gather_columns(labelled: LabelledRows, inputs: list[Pieces], threads: int) -> tuple[Indices, list[Array], bool]:
     """Return all kept events as one stream in input order, in the form of :func:`_group_by_stream`."""
     rows, labels = np.concatenate(labelled.rows), np.concatenate(labelled.labels, axis=1)
     if all(len(rows) == len(column) for column in inputs):
@@ -120,7 +118,7 @@ def _gather(low: int, high: int, rows: Array, inputs: list[Pieces], targets: lis
 
 
 def _scatter_by_stream(
-    labelled: LabelledEvents, codes: Pieces, keys: StreamKeys, inputs: list[Pieces], threads: int
+    labelled: LabelledRows, codes: Pieces, keys: StreamKeys, inputs: list[Pieces], threads: int
 ) -> tuple[Indices, list[Array], bool]:  # fmt: skip
     """Sort the events by stream with a stable counting sort; return them as :func:`_group_by_stream`."""
     times, *others = inputs
@@ -206,7 +204,7 @@ def sort_by_stream(
     return places.offsets, ordered
 
 
-def _pieces_ascend(labelled: LabelledEvents, times: Pieces) -> bool:
+def _pieces_ascend(labelled: LabelledRows, times: Pieces) -> bool:
     """Return whether no piece of the labelled events begins at an earlier time than the last one ends; nor does a part of them."""
     if len(labelled.rows) == len(times.arrays) == 1:
         return True

@@ -26,7 +26,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledEvents, Labeller, make_labeller
+from gpu_cep.engine.phase_one.label_events import BLOCK, LabelledRows, Labeller, make_labeller
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.device.primitives import marked_events, merged_words
@@ -62,7 +62,7 @@ class RareEvents:
 
 def label_near_rare(
     plan: Plan, columns: EventColumns, tables: tuple[MatcherTables, ...], times: Pieces, threads: int
-) -> LabelledEvents | None:  # fmt: skip
+) -> LabelledRows | None:  # fmt: skip
     """Label the events, and drop those that are too far from all rare events; None if that hardly pays.
 
     A sample decides whether it pays. Row numbers ascend over all parts. Nothing is dropped if times
@@ -78,8 +78,7 @@ def label_near_rare(
     ascending = all(part.ascending for part in parts)
     begins, ends = _merge_spans([part.reached for part in parts]) if ascending else (np.zeros(1, np.int64), np.full(1, len(columns)))
     keeps_all = "filter" not in plan.pruning
-    kept = spread(lambda part: _keep_rows(part, begins, ends, keeps_all), parts, threads)
-    return LabelledEvents([rows for rows, _ in kept], [labels for _, labels in kept])
+    return LabelledRows.of(spread(lambda part: _keep_rows(part, begins, ends, keeps_all), parts, threads))
 
 
 @dataclass(frozen=True, slots=True)

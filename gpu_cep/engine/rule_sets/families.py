@@ -23,7 +23,7 @@ _NO_COLUMNS = Schema(())
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class PropertySlot:
     """A property ``column φ constant`` of the variables in `bits`; each plan of a family has a constant of its own."""
 
     column: int
@@ -42,7 +42,7 @@ class Family:
 
     plan: EventPlan
     column: int
-    slots: tuple[Slot, ...]
+    slots: tuple[PropertySlot, ...]
     fixed: tuple[tuple[int, Bound], ...]
     members: tuple[int, ...]
     constants: tuple[tuple[Values | int | float, ...], ...]
@@ -58,7 +58,7 @@ class Family:
 class _Form:
     """What all plans of a family have in common."""
 
-    slots: tuple[Slot, ...]
+    slots: tuple[PropertySlot, ...]
     fixed: tuple[tuple[int, Bound], ...]
     query: BoundPattern
     settings: Settings
@@ -86,7 +86,7 @@ def find_families(plans: Sequence[EventPlan], column: int) -> list[Family]:
     ]
 
 
-def _take_apart(plan: EventPlan, column: int) -> tuple[list[Slot], list[tuple[int, Bound]], list[Values | int | float]]:
+def _take_apart(plan: EventPlan, column: int) -> tuple[list[PropertySlot], list[tuple[int, Bound]], list[Values | int | float]]:
     """Return the slots of a plan's properties, the properties without a slot, and the constants of the slots."""
     slots, fixed, constants = [], [], []
     for _, conjunct, bits in property_conjuncts(plan.query):
@@ -99,16 +99,16 @@ def _take_apart(plan: EventPlan, column: int) -> tuple[list[Slot], list[tuple[in
     return slots, fixed, constants
 
 
-def _slot_of(conjunct: Bound, bits: int, column: int) -> tuple[Slot, Values | int | float] | None:
+def _slot_of(conjunct: Bound, bits: int, column: int) -> tuple[PropertySlot, Values | int | float] | None:
     """Return the slot of a property, and its constant; None if it has none."""
     for tested, values in tested_values(conjunct):
         if tested == column:
-            return Slot(column, ONE_OF, bits), values
+            return PropertySlot(column, ONE_OF, bits), values
     comparison = None if isinstance(conjunct, Field) else comparison_of(conjunct)
     if comparison is None:
         return None
     compared, operator, constant = comparison
-    return Slot(compared, operator, bits), constant
+    return PropertySlot(compared, operator, bits), constant
 
 
 def _count_values(constants: Iterable[Values | int | float]) -> int:

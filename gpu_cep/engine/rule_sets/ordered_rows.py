@@ -14,7 +14,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.pieces import Pieces
-from gpu_cep.engine.phase_one.label_events import LabelledEvents
+from gpu_cep.engine.phase_one.label_events import LabelledRows
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.engine.rule_sets.row_lists import Rows
 from gpu_cep.plan.event_plan import EventPlan
@@ -44,7 +44,7 @@ def order_rows(
     with profile.stage("order"):
         (word,), parts = words_for(len(planned.query.variables)), slices(len(labels), threads) or [(0, 0)]
         numbers, words = np.arange(len(labels), dtype=np.int32), labels.astype(word.kind)[np.newaxis]
-        labelled = LabelledEvents([numbers[low:high] for low, high in parts], [words[:, low:high] for low, high in parts])
+        labelled = LabelledRows.of([(numbers[low:high], words[:, low:high]) for low, high in parts])
         ordered = order_events(planned, columns, Pieces.of([times]), labelled, keys, threads)
     profile.add("filtered", len(labels))
     return columns, ordered

@@ -20,7 +20,7 @@ from gpu_cep.analysis.bound import BoundPattern, Condition, ConditionKind
 from gpu_cep.analysis.bound_expressions import Constant, Field, Operation
 from gpu_cep.analysis.types import BOOLEAN, INTEGER, Attribute, Schema
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.rule_sets.families import Family, Slot
+from gpu_cep.engine.rule_sets.families import Family, PropertySlot
 from gpu_cep.engine.rule_sets.row_lists import RowLists, Rows
 from gpu_cep_kernels.rules.tables import Ints
 
@@ -143,7 +143,7 @@ def weakest_labels(given: FamilyRows) -> Labels:
     return labels
 
 
-def _clear_failed(columns: EventColumns, slot: Slot, rows: Rows, constants: Any, labels: Labels) -> None:
+def _clear_failed(columns: EventColumns, slot: PropertySlot, rows: Rows, constants: Any, labels: Labels) -> None:
     """Clear the bits of a slot in the labels of rows that fail its comparison."""
     nulls = columns.null_mask(slot.column)
     holds = _COMPARE[slot.comparison](columns.pieces(slot.column).at(rows), constants)

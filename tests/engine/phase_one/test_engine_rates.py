@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from gpu_cep.engine.phase_one import engine_choice, engine_costs, engine_rates
 from gpu_cep.engine.phase_one.engine_choice import EngineChoice, choose_engine
 from gpu_cep.engine.phase_one.engine_costs import Calibration
-from gpu_cep.engine.phase_one.engine_rates import AGAIN, FIRST, NEVER, PARTS, TRIAL, Pace, Rates, Timing, Way, fit_pace
+from gpu_cep.engine.phase_one.engine_rates import AGAIN, FIRST, NEVER, PARTS, TRIAL, EngineRates, Pace, Timing, Way, fit_pace
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import EventPlan
 from tests.effort import examples
@@ -206,7 +206,7 @@ def test_explaining_tries_nothing_and_says_what_a_run_does():
     world = World({Way.CPU: pace(5), Way.GPU: pace(2, 3)})
     before = world.explained(FIRST)
     assert before.reason.endswith(f"events of {WIDTH} bytes on; engines are first tried on {TRIAL:,} events")
-    assert engine_rates.rates_of(world.plan.fingerprint(), 1) == Rates()
+    assert engine_rates.rates_of(world.plan.fingerprint(), 1) == EngineRates()
     world.run(FIRST)
     assert world.explained(FIRST).reason == "measured for this plan: 1 thread 5.0 ns an event, a card 2.0 ns an event and 3.0 ms a run"
     world = World({Way.CPU: pace(0.9), Way.GPU: pace(1)}, plan_of("PATTERN SEQ(A a, C c) WITHIN 10"))
@@ -271,7 +271,7 @@ def test_runs_between_which_the_clock_tells_no_difference():
 
 
 def test_what_is_recorded():
-    rates = Rates()
+    rates = EngineRates()
     rates.record(Way.GPU, 100, 50.0)
     assert rates.paces == {}
     rates.record(Way.GPU, 100, 5.0)

@@ -149,7 +149,7 @@ class HostBlocks:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Constant(_There):
+class Repeated(_There):
     """The same value in every row."""
 
     device: Device
@@ -287,7 +287,7 @@ class Filled:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mapped:
+class LookedUp:
     """The values ``table[code]`` of a column of codes; the table is on the device."""
 
     codes: Input

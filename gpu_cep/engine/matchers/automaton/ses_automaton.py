@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gpu_cep.engine.accounting.match_budget import BudgetExceeded
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches, ones
-from gpu_cep.engine.events.sampling import Sample, sum_samples
+from gpu_cep.engine.events.sampling import WorkSample, sum_samples
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY, MatcherTables
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
@@ -89,7 +89,7 @@ class SesAutomaton:
             return np.zeros(len(candidates.starts), np.int64)
         return _Enumeration.of(self.search, batch, windows, candidates, share).count()
 
-    def sample(self, batch: Batch, windows: BranchWindows, candidates: Candidates, steps: int) -> Sample:
+    def sample(self, batch: Batch, windows: BranchWindows, candidates: Candidates, steps: int) -> WorkSample:
         """Return a sample of the work on the candidates.
 
         A candidate is abandoned after a fraction of `steps`; sampling stops
@@ -97,7 +97,7 @@ class SesAutomaton:
         are searched.
         """
         if self._has_no_match(batch, candidates):
-            return Sample(len(candidates.starts), len(candidates.starts), 0, 0, 0)
+            return WorkSample(len(candidates.starts), len(candidates.starts), 0, 0, 0)
         enumeration = _Enumeration.of(self.search, batch, windows, candidates, 1.0)
         sample = enumeration.sample(steps)
         jumping = enumeration.with_jumps(sample, len(windows.starts) / sample.tried)
@@ -220,7 +220,7 @@ class _Enumeration:
             spent = counted
         return totals[::-1] if self.backwards else totals
 
-    def sample(self, steps: int) -> Sample:
+    def sample(self, steps: int) -> WorkSample:
         """Return a sample of the work on the candidates.
 
         A candidate is abandoned after a fraction of `steps`; sampling stops
@@ -228,7 +228,7 @@ class _Enumeration:
         longer, and all are taken to cost as much as it does.
         """
         limit = steps // _ABANDONED
-        samples: list[Sample] = []
+        samples: list[WorkSample] = []
         abandoned: list[tuple[int, int]] = []
         begin = 0
         while begin < len(self.starts) and len(abandoned) < _ABANDONED:
@@ -247,7 +247,7 @@ class _Enumeration:
         run = _new_path(self.search, self.conditions)
         return replace(self, starts=self.starts[begin:end], ends=self.ends[begin:end], run=run)
 
-    def _sample_until_abandoned(self, steps: int) -> tuple[Sample, int]:
+    def _sample_until_abandoned(self, steps: int) -> tuple[WorkSample, int]:
         """Return a sample that ends with the first abandoned candidate, and about how many steps it took.
 
         The steps are 0 if no candidate is abandoned. One is if it takes more
@@ -269,9 +269,9 @@ class _Enumeration:
         tried = int(state[PathState.CANDIDATE]) + (not finished)
         passed, wasted = int(state[PathState.REJECTED]), wasted_searches(self.run)
         spent = 0 if finished else max(int(state[PathState.STEPS]) - before, 1)
-        return Sample(len(self.starts), tried, int(state[PathState.STEPS]), *found, passed=passed, wasted=wasted), spent
+        return WorkSample(len(self.starts), tried, int(state[PathState.STEPS]), *found, passed=passed, wasted=wasted), spent
 
-    def with_jumps(self, sample: Sample, times: float) -> _Enumeration | None:
+    def with_jumps(self, sample: WorkSample, times: float) -> _Enumeration | None:
         """Return the search with jumps; None if they do not pay for `times` the work of the sample."""
         steps, passed, wasted = (int(times * each) for each in (sample.steps, sample.passed, sample.wasted))
         if not self.indexes.may_pay or not self.indexes.pay(steps, passed, wasted, self.share, self._speed):

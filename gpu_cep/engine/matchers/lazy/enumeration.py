@@ -14,7 +14,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, ones
-from gpu_cep.engine.events.sampling import NOTHING, Sample, scatter_places, spread_places
+from gpu_cep.engine.events.sampling import NOTHING, WorkSample, scatter_places, spread_places
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.records import record
@@ -45,7 +45,7 @@ _SAMPLED_PATH = 1 << 10
 class Enumeration(Protocol):
     """An enumeration of the matches of one batch, or of some of its pivots."""
 
-    def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
+    def sample(self, pivots: int, steps: int) -> tuple[WorkSample, WorkSample]:
         """Return a sample of the work on single variables, and one on quantified ones.
 
         The first begins at some pivots, the second at some rows that these give.
@@ -107,11 +107,11 @@ class ChainEnumeration:
             spent = counted
         return starts, totals
 
-    def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
+    def sample(self, pivots: int, steps: int) -> tuple[WorkSample, WorkSample]:
         """Return a sample of the work on some pivots, and an empty one: there are no quantified variables."""
         return self.sample_rows(pivots, steps)[0], NOTHING
 
-    def sample_rows(self, pivots: int, steps: int) -> tuple[Sample, Indices]:
+    def sample_rows(self, pivots: int, steps: int) -> tuple[WorkSample, Indices]:
         """Return a sample of the work on some pivots, and the rows that they give, as [row, variable].
 
         There are at most `pivots` pivots; the sample ends a little after `steps` steps.
@@ -124,7 +124,7 @@ class ChainEnumeration:
         output = self._new_rows()
         replace(self, buffers=self.buffers._replace(events=events)).advance(output, counting=False, steps=steps)
         tried, matches = int(self.chain.cursor[0]) - begin, int(self.run.state[PathState.MATCHES])
-        sample = Sample(stop - begin, tried, int(self.run.state[PathState.STEPS]), matches, matches * len(self.chain.order))
+        sample = WorkSample(stop - begin, tried, int(self.run.state[PathState.STEPS]), matches, matches * len(self.chain.order))
         return sample, output.events[:matches]
 
     def _new_rows(self) -> LazyMatches:
@@ -204,7 +204,7 @@ class IterationEnumeration:
             spent = counted
         return starts, totals
 
-    def sample(self, pivots: int, steps: int) -> tuple[Sample, Sample]:
+    def sample(self, pivots: int, steps: int) -> tuple[WorkSample, WorkSample]:
         """Return a sample of the work on single variables, and one on quantified ones."""
         single, rows = self.chained.sample_rows(pivots, steps)
         found = len(rows)
@@ -214,7 +214,7 @@ class IterationEnumeration:
             self._advance(rows, stack, run, self._new_output(_SMALLEST_OUTPUT, len(run.event)), counting=False, steps=steps)
         tried = min(int(run.state[PathState.CANDIDATE]) + 1, len(rows))
         places = round(single.all_matches)
-        return single, Sample(
+        return single, WorkSample(
             places, tried, int(run.state[PathState.STEPS]), int(run.state[PathState.MATCHES]), int(run.state[PathState.EVENTS])
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
-from gpu_cep.engine.events.sampling import Sample, combine_searches
+from gpu_cep.engine.events.sampling import WorkSample, combine_searches
 from gpu_cep.engine.matchers.lazy.conditions import drop_closing_conditions, iteration_table
 from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration, Enumeration, IterationEnumeration, new_stream_counts
 from gpu_cep.engine.matchers.negation_schedule import negation_needs
@@ -65,7 +65,7 @@ class LazyAutomaton:
         matched = totals > 0
         return starts[matched] + batch.low, totals[matched]
 
-    def sample(self, batch: Batch, pivots: int, steps: int) -> tuple[Sample, Sample]:
+    def sample(self, batch: Batch, pivots: int, steps: int) -> tuple[WorkSample, WorkSample]:
         """Return a sample of the work on single variables, and one on quantified ones.
 
         There are at most `pivots` pivots; each sample ends a little after `steps` steps.

@@ -15,7 +15,7 @@ import pyarrow as pa
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.device.resident import ResidentNumbers, ResidentText
-from gpu_cep.engine.input.device.uploads import Constant, DeviceNumbers, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, Mapped
+from gpu_cep.engine.input.device.uploads import DeviceNumbers, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, LookedUp, Repeated
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, machine_values
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
@@ -108,7 +108,7 @@ class DeviceColumns:
     @property
     def tables(self) -> int:
         """Return the bytes of the device's memory that the inputs' shared tables take."""
-        return sum(int(codes.table.nbytes) for codes in self._codes.values() if isinstance(codes, Mapped))
+        return sum(int(codes.table.nbytes) for codes in self._codes.values() if isinstance(codes, LookedUp))
 
     def row_bytes(self, column: int) -> int:
         """Return the bytes of device memory per row that the column and its NULLs take when loaded."""
@@ -128,7 +128,7 @@ class DeviceColumns:
             return self.text_codes(column)
         if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
             # conditions may only ask whether it is NULL
-            return Constant(self.device, 0, _INT64)
+            return Repeated(self.device, 0, _INT64)
         resident = self.columns.resident(column)
         if isinstance(resident, ResidentNumbers):
             return resident.values
@@ -139,7 +139,7 @@ class DeviceColumns:
         if codes is None:
             return HostNumbers(self.device, self.columns.texts.codes(column).codes, _INT32)
         places = self.columns.texts.shared_places(column)
-        return codes if places is None else Mapped(codes, self.device.upload(places))
+        return codes if places is None else LookedUp(codes, self.device.upload(places))
 
     def _own_codes(self, column: int, kind: DType = _INT32) -> Input | None:
         """Return the codes for the column's own dictionary, on the host as `kind`; None if it has none."""
@@ -166,7 +166,7 @@ def numbers(device: Device, array: pa.Array, name: str) -> Input:
     """
     arrow = array.type
     if pa.types.is_null(arrow):
-        return Constant(device, 0, _INT64)
+        return Repeated(device, 0, _INT64)
     if pa.types.is_boolean(arrow):
         return HostBits(device, buffer_values(array.buffers()[1], np.uint8), array.offset, _INT32)
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):

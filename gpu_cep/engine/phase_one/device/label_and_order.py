@@ -21,7 +21,7 @@ from gpu_cep.engine.phase_one.device.label_engine import plan_labelling
 from gpu_cep.engine.phase_one.device.label_events import label_chunks
 from gpu_cep.engine.phase_one.device.order_events import DeviceEvents, order_on_device
 from gpu_cep.engine.phase_one.device.stream_codes import encode_streams
-from gpu_cep.engine.phase_one.label_events import LabelledEvents
+from gpu_cep.engine.phase_one.label_events import LabelledRows
 from gpu_cep.engine.phase_one.order_events import order_events
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_kernels.compile.launch import blocks
@@ -92,5 +92,4 @@ def _order_on_host(run: DeviceRun, spilled: list[tuple[Places, Words]]) -> Order
         keys = encode_keys(columns, plan.stream_keys)
     with profile.stage("order"):
         times = load_pieces_of_times(columns, plan.query.timestamp)
-        labelled = LabelledEvents([rows for rows, _ in spilled], [labels for _, labels in spilled])
-        return order_events(plan, columns, times, labelled, keys, run.threads)
+        return order_events(plan, columns, times, LabelledRows.of(spilled), keys, run.threads)

@@ -25,7 +25,7 @@ from gpu_cep.engine.phase_one.device.disjoint_matches import (
     shortest_matches,
 )
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
-from gpu_cep.engine.phase_one.device.lifted_matches import Ranges, Reading
+from gpu_cep.engine.phase_one.device.lifted_matches import BranchReader, DeviceRanges
 from gpu_cep.engine.phase_one.device.order_events import count_in_streams
 from gpu_cep.engine.phase_one.run import PhaseOne
 from gpu_cep.plan.event_plan import EventPlan
@@ -69,45 +69,45 @@ def read_branches(run: DeviceRun, source: EventSource, batches: list[Batch]) -> 
     plan = run.plan
     assert isinstance(plan, EventPlan), "situations are not lifted"
     meter, own = Meter(run.budget), run.reported.own.on(run.device)
-    readings = [Reading(run, plan, tables, own, source, meter) for tables in run.tables]
+    readers = [BranchReader(run, plan, tables, own, source, meter) for tables in run.tables]
     if may_count(run, source, batches):
-        counted = _read_batches(readings, batches, _count_all if plan.settings.keeps_all else _count_kept)
+        counted = _read_batches(readers, batches, _count_all if plan.settings.keeps_all else _count_kept)
         return None if counted is None else _counts_of(run, source, counted)
-    found = _read_batches(readings, batches, _find_in_batch)
+    found = _read_batches(readers, batches, _find_in_batch)
     return None if found is None else _united(run, source, found)
 
 
 def _read_batches(
-    readings: list[Reading], batches: list[Batch], read: Callable[[list[Reading], Batch], Part | None]
+    readers: list[BranchReader], batches: list[Batch], read: Callable[[list[BranchReader], Batch], Part | None]
 ) -> list[Part] | None:  # fmt: skip
     """Return what is read in each batch; None if labels leave a choice in one."""
-    (reading, *_), found = readings, list[Part]()
+    (reader, *_), found = readers, list[Part]()
     for batch in batches:
-        part = read(readings, batch)
+        part = read(readers, batch)
         if part is None:
-            reading.meter.take_back()
+            reader.meter.take_back()
             return None
         found.append(part)
-    reading.run.profile.add("matches", reading.meter.matches)
-    reading.run.profile.add("steps", 0)
+    reader.run.profile.add("matches", reader.meter.matches)
+    reader.run.profile.add("steps", 0)
     return found
 
 
-def _each_branch(readings: list[Reading], batch: Batch) -> Iterator[tuple[Reading, Ranges | None]]:
+def _each_branch(readers: list[BranchReader], batch: Batch) -> Iterator[tuple[BranchReader, DeviceRanges | None]]:
     """Yield the matches of each branch that start in a batch; None if labels leave a choice.
 
     Nothing else holds them: the caller lets what was lifted go before the next branch.
     """
-    (reading, *_) = readings
-    with reading.run.profile.stage("lift"):
-        bank = reading.bank(batch)
-    return ((each, each.read(batch, bank)) for each in readings)
+    (reader, *_) = readers
+    with reader.run.profile.stage("lift"):
+        bank = reader.bank(batch)
+    return ((each, each.read(batch, bank)) for each in readers)
 
 
-def _count_all(readings: list[Reading], batch: Batch) -> _Counted | None:
+def _count_all(readers: list[BranchReader], batch: Batch) -> _Counted | None:
     """Return how many matches start in a batch, for each branch and stream; None if labels leave a choice."""
     counted = _Counted([], [])
-    for each, ranges in _each_branch(readings, batch):
+    for each, ranges in _each_branch(readers, batch):
         if ranges is None:
             return None
         each.account(batch, ranges.first, 0)
@@ -116,33 +116,33 @@ def _count_all(readings: list[Reading], batch: Batch) -> _Counted | None:
     return counted
 
 
-def _count_kept(readings: list[Reading], batch: Batch) -> _Counted | None:
+def _count_kept(readers: list[BranchReader], batch: Batch) -> _Counted | None:
     """Return how many of the matches that start in a batch `after_match` keeps, for each stream; None if labels leave a choice.
 
     Of those of all branches that start at one event, one is kept at most.
     """
-    (reading, *_), counted = readings, _Counted([], [])
-    device, earliest = reading.run.device, no_matches(reading.run.device, batch.high - batch.low)
-    for each, ranges in _each_branch(readings, batch):
+    (reader, *_), counted = readers, _Counted([], [])
+    device, earliest = reader.run.device, no_matches(reader.run.device, batch.high - batch.low)
+    for each, ranges in _each_branch(readers, batch):
         if ranges is None:
             return None
         each.account(batch, ranges.first, 0)
         with each.run.profile.stage("matching"):
             add_matches(device, ranges.first, ranges.last, earliest)
         del ranges
-    with reading.run.profile.stage("matching"):
+    with reader.run.profile.stage("matching"):
         first, last = shortest_matches(device, earliest)
-        first = first[disjoint_matches(device, first, last, alone=True)] if keeps_disjoint(reading.plan) else first
-    _add_streams(reading, batch, first, counted)
+        first = first[disjoint_matches(device, first, last, alone=True)] if keeps_disjoint(reader.plan) else first
+    _add_streams(reader, batch, first, counted)
     return counted
 
 
-def _add_streams(reading: Reading, batch: Batch, first: Array, counted: _Counted) -> None:
+def _add_streams(reader: BranchReader, batch: Batch, first: Array, counted: _Counted) -> None:
     """Add to `counted` how many matches start in each stream; `first` are their first events."""
-    device = reading.run.device
+    device = reader.run.device
     if first.size:
-        with reading.run.profile.stage("candidates back"):
-            begins, totals = count_in_streams(device, reading.source.streams(batch.low, batch.high), first)
+        with reader.run.profile.stage("candidates back"):
+            begins, totals = count_in_streams(device, reader.source.streams(batch.low, batch.high), first)
             counted.starts.append(device.download(first[begins]) + batch.low)
             counted.totals.append(totals)
 
@@ -156,29 +156,29 @@ def _counts_of(run: DeviceRun, source: EventSource, counted: list[_Counted]) -> 
         return PhaseOne(source.ordered(copied, None), counted=(places, totals))
 
 
-def _find_in_batch(readings: list[Reading], batch: Batch) -> _OfBatch | None:
+def _find_in_batch(readers: list[BranchReader], batch: Batch) -> _OfBatch | None:
     """Return the matches that start in a batch, with the events that they bind; None if labels leave a choice."""
-    (reading, *_), branches = readings, list[_OfBranch]()
-    device, held = reading.run.device, reading.run.device.xp.zeros(batch.high - batch.low, np.bool_)
-    for each, ranges in _each_branch(readings, batch):
+    (reader, *_), branches = readers, list[_OfBranch]()
+    device, held = reader.run.device, reader.run.device.xp.zeros(batch.high - batch.low, np.bool_)
+    for each, ranges in _each_branch(readers, batch):
         if ranges is None:
             return None
         with each.run.profile.stage("candidates back"):
             branches.append(_bring_back(each, batch, ranges, held))
         del ranges
-    with reading.run.profile.stage("candidates back"):
+    with reader.run.profile.stage("candidates back"):
         events = device.xp.flatnonzero(held) + batch.low
-        return _OfBatch(reading.source.copy(events) if events.size else None, device.download(events), branches)
+        return _OfBatch(reader.source.copy(events) if events.size else None, device.download(events), branches)
 
 
-def _bring_back(reading: Reading, batch: Batch, ranges: Ranges, held: Array) -> _OfBranch:
+def _bring_back(reader: BranchReader, batch: Batch, ranges: DeviceRanges, held: Array) -> _OfBranch:
     """Return the matches that start in a batch; their events are `held`."""
-    device = reading.run.device
+    device = reader.run.device
     first, last = device.download(ranges.first), device.download(ranges.last).astype(np.int64)
-    reading.account(batch, ranges.first, int((last - first).sum()) + len(first))
+    reader.account(batch, ranges.first, int((last - first).sum()) + len(first))
     if len(first):
         held |= events_in_ranges(device.xp, ranges.first, ranges.last, int(held.size))
-    return _OfBranch(first + batch.low, last + batch.low, reading.counts(ranges, first, last))
+    return _OfBranch(first + batch.low, last + batch.low, reader.counts(ranges, first, last))
 
 
 def _united(run: DeviceRun, source: EventSource, found: list[_OfBatch]) -> PhaseOne:

@@ -76,18 +76,18 @@ def read_on_device(run: DeviceRun, source: EventSource, batches: list[Batch]) ->
     """Return the matches of a single branch with the events that they bind, or how many they are; None if labels leave a choice."""
     plan, (tables,) = run.plan, run.tables
     assert isinstance(plan, EventPlan), "situations are not lifted"
-    reading = Reading(run, plan, tables, run.reported.own.on(run.device), source, Meter(run.budget))
+    reader = BranchReader(run, plan, tables, run.reported.own.on(run.device), source, Meter(run.budget))
     found, counting = [], _are_counted(plan, source, batches)
     # with `ends`, runs of slices are compared by their places afterwards
     compared = plan.settings.after_match == "skip_past_last" or plan.ends
     numbered = bool(compared) and not all(begins_stream(source, batch) for batch in batches)
     for batch in batches:
-        part = reading.count(batch) if counting else reading.find(batch, numbered)
+        part = reader.count(batch) if counting else reader.find(batch, numbered)
         if part is None:
-            reading.meter.take_back()
+            reader.meter.take_back()
             return None
         found.append(part)
-    run.profile.add("matches", reading.meter.matches)
+    run.profile.add("matches", reader.meter.matches)
     return _unite(run, source, tables, found, counting)
 
 
@@ -126,7 +126,7 @@ _NOTHING = _Found()
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class DeviceRanges:
     """The matches of a branch in a batch on the card: their first and last events, and the table and windows that they were read by."""
 
     first: Array
@@ -137,7 +137,7 @@ class Ranges:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class BranchReader:
     """Reads the matches of a branch off the labels of batches."""
 
     run: DeviceRun
@@ -189,7 +189,7 @@ class Reading:
         rows = self.source.rows(batch.low, batch.high)
         return bank_on_device(self.run.columns, self.plan.layout, rows, self.run.device, self.run.threads)
 
-    def read(self, batch: Batch, shared: ColumnBank | None = None) -> Ranges | None:
+    def read(self, batch: Batch, shared: ColumnBank | None = None) -> DeviceRanges | None:
         """Return the matches that start in a batch; None if labels leave a choice. `shared` is the bank that other branches read, too."""
         times, words = self.source.part(batch.low, batch.high)
         rows = self.source.rows(batch.low, batch.high)
@@ -209,7 +209,7 @@ class Reading:
         labels = lift_labels(self.tables, NeighbourEvents(device, words[0], begins, times if tied else times[:0], bank))
         return None if labels is None or labels_leave_a_choice(self.tables, labels) else labels
 
-    def _ranges(self, batch: Batch, times: Array, rows: Array, labels: LiftedLabels) -> Ranges:
+    def _ranges(self, batch: Batch, times: Array, rows: Array, labels: LiftedLabels) -> DeviceRanges:
         """Return the matches that start at own events of a batch."""
         device, xp = self.run.device, self.run.device.xp
         sequence = sequence_over(device, self.tables, labels, partial(first_without, xp))
@@ -229,14 +229,14 @@ class Reading:
         if keeps_disjoint(self.plan):
             kept = disjoint_matches(device, starts, last, alone=decides_alone(self.plan, self.source, batch))
             starts, last = starts[kept], last[kept]
-        return Ranges(starts, last, sequence, clock, length)
+        return DeviceRanges(starts, last, sequence, clock, length)
 
-    def counts(self, found: Ranges, first: Indices, last: Indices) -> Counts:
+    def counts(self, found: DeviceRanges, first: Indices, last: Indices) -> Counts:
         """Return how many events each match binds to each variable; `first` and `last` are its ends on the host."""
         counts = counts_by_ends(self.tables, first, last)
         return self._count_bound(found) if counts is None else counts
 
-    def _count_bound(self, found: Ranges) -> Counts:
+    def _count_bound(self, found: DeviceRanges) -> Counts:
         """Return the same where the ends do not say."""
         device, number = self.run.device, int(found.first.size)
         counts = device.xp.empty((number, self._variables), np.int32)
