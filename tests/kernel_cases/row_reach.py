@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.row_patterns import reach
-from gpu_cep_kernels.row_patterns.tables import Pieces, Reach, RowAutomatonTable
+from gpu_cep_kernels.row_patterns.tables import PartitionPieces, Reach, RowAutomatonTable
 from tests.kernel_cases.calls import Call, KernelCase, Variants, cases
 from tests.kernel_cases.inputs import Array, Random, event_times, label_words, stream_offsets
 
@@ -28,15 +28,15 @@ def partitions(size: int, random: Random) -> Array:
     return np.unique(stream_offsets(size, random))
 
 
-def cut_partitions(size: int, random: Random) -> Pieces:
+def cut_partitions(size: int, random: Random) -> PartitionPieces:
     """Partitions, of which some are cut."""
     offsets = partitions(size, random)
     found = np.union1d(offsets, random.integers(0, size + 1, 3))
     owners = np.searchsorted(offsets, found[:-1], "right") - 1
-    return Pieces(found, offsets[owners], offsets[owners + 1])
+    return PartitionPieces(found, offsets[owners], offsets[owners + 1])
 
 
-def borders_of(pieces: Pieces) -> Array:
+def borders_of(pieces: PartitionPieces) -> Array:
     """The borders of the partitions."""
     return np.union1d(pieces.offsets[:1], pieces.ends)
 
@@ -85,7 +85,7 @@ def _wide_mending(size: int, random: Random, slots: int, word: Any) -> Call:
     return Call(1, (*given, words, np.zeros(2, np.uint64)))
 
 
-def _labelled(size: int, random: Random) -> tuple[Pieces, Array, Array]:
+def _labelled(size: int, random: Random) -> tuple[PartitionPieces, Array, Array]:
     pieces, given = cut_partitions(size, random), label_words(size, random, 3, np.uint8)
     earliest = np.zeros((size, 3), np.int32)
     reach.find_earliest_ends(0, len(pieces.begins), pieces, given, AUTOMATON, False, earliest[:0], earliest)
@@ -125,7 +125,7 @@ def _rows_limited(size: int, random: Random, slots: int) -> Call:
     return Call(len(pieces.begins), (pieces, 3, np.zeros(size, np.int64)))
 
 
-def reach_of(size: int, random: Random, windows: bool) -> tuple[Pieces, Reach]:
+def reach_of(size: int, random: Random, windows: bool) -> tuple[PartitionPieces, Reach]:
     pieces, given, earliest = _labelled(size, random)
     reach.mend_earliest_ends(pieces, given, AUTOMATON, earliest)
     if not windows:

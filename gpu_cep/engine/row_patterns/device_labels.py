@@ -28,7 +28,7 @@ from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
 from gpu_cep_kernels.row_patterns.labels import mask_borders, mask_by_rows_beside
-from gpu_cep_kernels.row_patterns.tables import Pieces
+from gpu_cep_kernels.row_patterns.tables import PartitionPieces
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 # Rows that a thread judges one after the other by a program.
@@ -175,9 +175,9 @@ class _GivenLabels:
         return held
 
 
-def _short_pieces(offsets: Indices, low: int, high: int, begin: int) -> Pieces:
+def _short_pieces(offsets: Indices, low: int, high: int, begin: int) -> PartitionPieces:
     """Return the rows [low, high) in pieces of a few rows of one partition each; rows are counted from row `begin` on."""
     inside = offsets[(offsets > low) & (offsets < high)]
     cuts = np.union1d(np.append(np.arange(low, high, _ROWS_OF_A_THREAD), high), inside)
     owners = np.searchsorted(offsets, cuts[:-1], "right") - 1
-    return Pieces(cuts - begin, offsets[owners] - begin, offsets[owners + 1] - begin)
+    return PartitionPieces(cuts - begin, offsets[owners] - begin, offsets[owners + 1] - begin)

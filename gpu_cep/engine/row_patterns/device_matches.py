@@ -41,7 +41,7 @@ from gpu_cep_kernels.row_patterns.matches import (
     find_limited_matches,
     find_row_matches,
 )
-from gpu_cep_kernels.row_patterns.tables import UNENDED, UNMATCHED, Pieces, Reach, SkipTo
+from gpu_cep_kernels.row_patterns.tables import UNENDED, UNMATCHED, PartitionPieces, Reach, SkipTo
 
 # Rows of a piece.
 _ROWS = 256
@@ -119,7 +119,7 @@ def _find(neighbours: NeighbourColumns, device: Device, memory: DeviceMemory, pr
         return FoundRows(device.download(firsts), device.download(lengths), _reach_finder(search, reach, neighbours))
 
 
-def _bytes_of_search(plan: RowPlan, pieces: Pieces, cut: CutPieces) -> int:
+def _bytes_of_search(plan: RowPlan, pieces: PartitionPieces, cut: CutPieces) -> int:
     """Return the bytes that a search takes beside the labels of the rows."""
     rows, states = int(pieces.offsets[-1]), len(plan.automaton.variable)
     word = bytes_of_word(states)

@@ -29,7 +29,7 @@ from gpu_cep_kernels.row_patterns.reach import (
     limit_by_times,
     mark_reach,
 )
-from gpu_cep_kernels.row_patterns.tables import NEVER, Pieces, Reach, RowAutomatonTable
+from gpu_cep_kernels.row_patterns.tables import NEVER, PartitionPieces, Reach, RowAutomatonTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +37,8 @@ class CardSearch:
     """What a search on a card reads: the pieces, those that are cut, both also as they are held there, the labels, and the automaton."""
 
     device: Device
-    pieces: Pieces
-    held: Pieces
+    pieces: PartitionPieces
+    held: PartitionPieces
     cut: CutPieces
     held_cut: CutPieces
     labels: Array
@@ -46,7 +46,7 @@ class CardSearch:
     tables: ReachTables
 
     @classmethod
-    def over(cls, run: RowRun, labels: Array, pieces: Pieces, cut: CutPieces, device: Device) -> CardSearch:
+    def over(cls, run: RowRun, labels: Array, pieces: PartitionPieces, cut: CutPieces, device: Device) -> CardSearch:
         """Return a search over rows whose `labels` the card has."""
         given = pieces, cut, run.automaton, reach_tables(run.plan.automaton, labels.dtype)
         held, held_cut, automaton, tables = to_device(device, given)

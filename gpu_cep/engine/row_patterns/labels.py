@@ -17,10 +17,10 @@ from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
 from gpu_cep_kernels.row_patterns.labels import mask_borders, mask_by_rows_beside
-from gpu_cep_kernels.row_patterns.tables import Pieces
+from gpu_cep_kernels.row_patterns.tables import PartitionPieces
 
 
-def label_rows(run: RowRun, pieces: Pieces) -> Labels:
+def label_rows(run: RowRun, pieces: PartitionPieces) -> Labels:
     """Return the label of each ordered row; a card judges what it can where the plan asks for one.
 
     Raises

@@ -24,7 +24,7 @@ from gpu_cep.plan.row_patterns.on_card import left_to_cpu
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions
 from gpu_cep_kernels.compile.launch import spread
 from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches, find_shared_rows, mend_row_matches
-from gpu_cep_kernels.row_patterns.tables import UNMATCHED, Pieces, Reach, SkipTo
+from gpu_cep_kernels.row_patterns.tables import UNMATCHED, PartitionPieces, Reach, SkipTo
 
 
 def find_matches(run: RowRun, max_steps: int | None, profile: Profile = UNREAD) -> RowMatches:
@@ -81,7 +81,7 @@ def _matches_on_card(run: RowRun, found: FoundRows) -> RowMatches:
     return row_matches_at(run.ordered, found.firsts, found.lengths, states, rows_of if shared else None)
 
 
-def _read_off(run: RowRun, pieces: Pieces, reach: Reach) -> RowMatches:
+def _read_off(run: RowRun, pieces: PartitionPieces, reach: Reach) -> RowMatches:
     """Return the matches, where no condition reads them; the states of their rows are found when they are asked for."""
     ordered, automaton, threads, to = run.ordered, run.automaton, run.threads, skip_to(run.plan)
     lengths = np.empty(len(ordered), np.int32)
@@ -112,7 +112,7 @@ def _read_off(run: RowRun, pieces: Pieces, reach: Reach) -> RowMatches:
     return matches
 
 
-def _chains(pieces: Pieces, rows: int) -> Chains:
+def _chains(pieces: PartitionPieces, rows: int) -> Chains:
     """Return empty records of the search in each piece, and of the `rows` that it has met."""
     count = len(pieces.begins)
     return Chains(np.full(count, -1, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(rows, np.bool_))

@@ -16,7 +16,7 @@ from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.errors import EventError
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.device.interface import HOST, Array, Place
-from gpu_cep_kernels.row_patterns.tables import Pieces
+from gpu_cep_kernels.row_patterns.tables import PartitionPieces
 from gpu_cep_kernels.rules.tables import ColumnBank
 
 Labels = npt.NDArray[Any]
@@ -27,7 +27,7 @@ class NeighbourColumns:
     """The columns that conditions on rows at fixed distances read, in the two forms in which they are read."""
 
     run: RowRun
-    pieces: Pieces
+    pieces: PartitionPieces
 
     @cached_property
     def by_columns(self) -> ColumnBank:

@@ -18,7 +18,7 @@ from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
 from gpu_cep.engine.row_patterns.sort_codes import sort_codes
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.phase_one.ordering import mark_disordered_streams
-from gpu_cep_kernels.row_patterns.tables import Pieces
+from gpu_cep_kernels.row_patterns.tables import PartitionPieces
 
 _UNRANKED = np.empty(0, np.int64)
 
@@ -86,7 +86,7 @@ def _sort_ties(ordered: OrderedRows, codes: Array, columns: EventColumns, keys: 
     return ordered
 
 
-def _are_in_order(pieces: Pieces, codes: Array, threads: int) -> bool:
+def _are_in_order(pieces: PartitionPieces, codes: Array, threads: int) -> bool:
     """Return whether partitions ascend by codes; False, too, if none is cut: then no thread would share the work."""
     if not is_cut(pieces):
         return False

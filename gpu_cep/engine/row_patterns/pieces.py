@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep_kernels.row_patterns.tables import Pieces
+from gpu_cep_kernels.row_patterns.tables import PartitionPieces
 
 # The least number of rows for which a thread is worth its cuts.
 _LEAST = 1 << 16
@@ -19,10 +19,10 @@ class CutPieces(NamedTuple):
     """Hold the pieces of partitions that are cut, without those of others; `numbers` are theirs among all pieces."""
 
     numbers: Indices
-    pieces: Pieces
+    pieces: PartitionPieces
 
 
-def cut_partitions(offsets: Indices, threads: int) -> Pieces:
+def cut_partitions(offsets: Indices, threads: int) -> PartitionPieces:
     """Return the partitions, cut where the rows of one thread would end and no border of a partition is near."""
     length = int(offsets[-1])
     cuts = np.empty(0, np.int64)
@@ -32,28 +32,28 @@ def cut_partitions(offsets: Indices, threads: int) -> Pieces:
         distance = np.minimum(offsets[behind] - cuts, cuts - offsets[behind - 1])
         cuts = cuts[distance > length / threads * _NEAR]
     if not cuts.size:
-        return Pieces(offsets, offsets[:-1], offsets[1:])
+        return PartitionPieces(offsets, offsets[:-1], offsets[1:])
     found = np.union1d(offsets, cuts)
     owners = np.searchsorted(offsets, found[:-1], "right") - 1
-    return Pieces(found, offsets[owners], offsets[owners + 1])
+    return PartitionPieces(found, offsets[owners], offsets[owners + 1])
 
 
-def short_pieces(offsets: Indices, rows: int) -> Pieces:
+def short_pieces(offsets: Indices, rows: int) -> PartitionPieces:
     """Return the partitions, cut into pieces of so many rows; the last piece of each may have fewer."""
     counts = -(-np.diff(offsets) // rows)
     owners = np.repeat(np.arange(len(counts)), counts)
     begins = offsets[owners]
     inside = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return Pieces(np.append(begins + rows * inside, offsets[-1]), begins, offsets[owners + 1])
+    return PartitionPieces(np.append(begins + rows * inside, offsets[-1]), begins, offsets[owners + 1])
 
 
-def cut_pieces(pieces: Pieces) -> CutPieces:
+def cut_pieces(pieces: PartitionPieces) -> CutPieces:
     """Return the pieces of partitions that are cut."""
     numbers = np.flatnonzero((pieces.offsets[:-1] > pieces.begins) | (pieces.offsets[1:] < pieces.ends))
     begins, ends = pieces.begins[numbers], pieces.ends[numbers]
-    return CutPieces(numbers, Pieces(np.append(pieces.offsets[numbers], ends[-1:]), begins, ends))
+    return CutPieces(numbers, PartitionPieces(np.append(pieces.offsets[numbers], ends[-1:]), begins, ends))
 
 
-def is_cut(pieces: Pieces) -> bool:
+def is_cut(pieces: PartitionPieces) -> bool:
     """Return whether a partition is cut."""
     return bool((pieces.offsets[1:] < pieces.ends).any())

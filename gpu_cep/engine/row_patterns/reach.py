@@ -28,14 +28,14 @@ from gpu_cep_kernels.row_patterns.reach import (
     mend_reach,
     mend_wide_reach,
 )
-from gpu_cep_kernels.row_patterns.tables import Pieces, Reach
+from gpu_cep_kernels.row_patterns.tables import PartitionPieces, Reach
 
 _NO_ENDS = np.empty((0, 0), np.int32)
 _NO_LIMITS = np.empty(0, np.int64)
 _NO_WORDS = np.empty((0, 0), np.uint8)
 
 
-def find_reach(run: RowRun, pieces: Pieces, labels: Labels, opened: npt.NDArray[np.bool_] | None = None) -> Reach:
+def find_reach(run: RowRun, pieces: PartitionPieces, labels: Labels, opened: npt.NDArray[np.bool_] | None = None) -> Reach:
     """Return from which states a match can still end: anywhere in the partition, or with a window in which row.
 
     `opened`: whether rows that are not known yet may come in the window that begins with each row (None: in none). The last row
@@ -70,7 +70,7 @@ def _opened_limits(limits: Indices, opened: npt.NDArray[np.bool_], ordered: Orde
     return np.where(opened & (limits == ends - 1), ends, limits)
 
 
-def _limits(run: RowRun, pieces: Pieces, labels: Labels) -> Indices:
+def _limits(run: RowRun, pieces: PartitionPieces, labels: Labels) -> Indices:
     """Return the last row of the window that begins with each row; the row before it if it lies in none, or no match begins there."""
     parts, threads = stream_slices(pieces.offsets, run.threads), run.threads
     limits = np.empty(len(run.ordered), np.int64)

@@ -81,7 +81,7 @@ class KeptColumns(NamedTuple):
     keys: Any
 
 
-class Span(NamedTuple):
+class LaneSpan(NamedTuple):
     """Hold the least and the greatest of some keys, and whether one is greater than that of the next kept event: 1, else 0."""
 
     least: Any
@@ -256,7 +256,7 @@ def _kept_behind(first: int, end: int, word: Any, bits: Any) -> int:
 
 
 @rule
-def _span_four(first: int, end: int, bits: Any, keys: Any, span: Span) -> Span:
+def _span_four(first: int, end: int, bits: Any, keys: Any, span: LaneSpan) -> LaneSpan:
     """Return a span with those of four events from `first` on that are kept; the tiles of their group end before tile `end`."""
     word = bits[tile_of(first)]
     own = np.uint32(word >> np.uint32(place_of(first))) & ~np.uint32(_FURTHER)
@@ -274,7 +274,7 @@ def _span_four(first: int, end: int, bits: Any, keys: Any, span: Span) -> Span:
     )  # fmt: skip
     falls = (second < key) | (third < second) | (fourth < third) | (after < fourth)
     least, greatest = min(min(key, second), min(third, fourth)), max(max(key, second), max(third, fourth))
-    return Span(min(span.least, least), max(span.greatest, greatest), span.falls | np.int64(falls))
+    return LaneSpan(min(span.least, least), max(span.greatest, greatest), span.falls | np.int64(falls))
 
 
 @kernel(writes=("spans",))
@@ -287,7 +287,7 @@ def span_lanes(low: int, high: int, bits: Any, keys: Any, spans: Any) -> None:
     for i in range(low, high):
         group = tile_of(i)
         end = end_of_group(group, bits.size)
-        span = Span(np.int64(_LAST), np.int64(_FIRST), np.int64(0))
+        span = LaneSpan(np.int64(_LAST), np.int64(_FIRST), np.int64(0))
         first = group * GROUP * TILE + _AT_ONCE * place_of(i)
         while first < end * TILE:
             span = _span_four(first, end, bits, keys, span)

@@ -6,15 +6,15 @@ from typing import Any
 
 from gpu_cep_kernels.compile.jit import kernel
 from gpu_cep_kernels.phase_one.neighbour_conditions import NeighbourProgram
-from gpu_cep_kernels.row_patterns.tables import Pieces
+from gpu_cep_kernels.row_patterns.tables import PartitionPieces
 from gpu_cep_kernels.rules.interpreter import holds, run_program
 from gpu_cep_kernels.rules.tables import AggregateValues, ColumnBank, Registers
 
 
 @kernel(writes=("labels", "failed"), scratch=("registers",))
 def mask_by_rows_beside(
-    low: int, high: int, slot: int, condition: NeighbourProgram, pieces: Pieces, bank: ColumnBank, registers: Registers, others: Any,
-    labels: Any, failed: Any,
+    low: int, high: int, slot: int, condition: NeighbourProgram, pieces: PartitionPieces, bank: ColumnBank, registers: Registers,
+    others: Any, labels: Any, failed: Any,
 ) -> None:  # fmt: skip
     """Judge a condition by its program for each row of the pieces [low, high) that has more bits than those of `others`.
 

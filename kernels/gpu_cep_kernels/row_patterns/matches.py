@@ -10,7 +10,7 @@ from gpu_cep_kernels.row_patterns.tables import (
     NOWHERE,
     UNENDED,
     UNMATCHED,
-    Pieces,
+    PartitionPieces,
     Reach,
     RowAutomatonTable,
     SkipTo,
@@ -67,7 +67,7 @@ class Chains(NamedTuple):
 
 @rule
 def _find_match(
-    start: int, p: int, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, trail: Trail
+    start: int, p: int, pieces: PartitionPieces, automaton: RowAutomatonTable, reach: Reach, to: int, trail: Trail
 ) -> tuple[int, int, int]:  # fmt: skip
     """Return the length of the match that begins in row `start` of piece p, where the search goes on, and how many rows were looked at."""
     begin, end = pieces.begins[p], pieces.ends[p]
@@ -106,7 +106,8 @@ def _find_match(
 
 @kernel(writes=("lengths", "chains", "trail"))
 def find_row_matches(
-    low: int, high: int, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any, chains: Chains, trail: Trail
+    low: int, high: int, pieces: PartitionPieces, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any,
+    chains: Chains, trail: Trail,
 ) -> None:  # fmt: skip
     """``lengths[r]``: how many rows the match has that begins in row r of a piece in [low, high); UNMATCHED where none begins.
 
@@ -129,7 +130,7 @@ def find_row_matches(
 
 
 @kernel(writes=("crossed",))
-def cross_row_matches(low: int, high: int, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, crossed: Any) -> None:
+def cross_row_matches(low: int, high: int, pieces: PartitionPieces, automaton: RowAutomatonTable, reach: Reach, crossed: Any) -> None:
     """``crossed[p, q]``: the end of a match in which state q maps the first row of piece p.
 
     Where that lies behind the piece it is -1 - q, if state q maps the row behind it. There are no windows. An index of
@@ -149,7 +150,7 @@ def cross_row_matches(low: int, high: int, pieces: Pieces, automaton: RowAutomat
 
 
 @rule
-def _piece_of(row: int, pieces: Pieces) -> int:
+def _piece_of(row: int, pieces: PartitionPieces) -> int:
     """Return the piece that has a row."""
     low, high = 0, pieces.begins.size
     while high - low > 1:
@@ -163,8 +164,8 @@ def _piece_of(row: int, pieces: Pieces) -> int:
 
 @kernel(writes=("lengths", "targets"))
 def find_limited_matches(
-    low: int, high: int, starts: Any, pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, most_steps: int, lengths: Any,
-    targets: Any,
+    low: int, high: int, starts: Any, pieces: PartitionPieces, automaton: RowAutomatonTable, reach: Reach, to: int, most_steps: int,
+    lengths: Any, targets: Any,
 ) -> None:  # fmt: skip
     """``lengths[r]``: how many rows the match has that begins in row r; UNMATCHED where none begins.
 
@@ -193,7 +194,7 @@ def find_limited_matches(
 
 
 @sequential(writes=("ends",))
-def carry_row_matches(pieces: Pieces, crossed: Any, ends: Any) -> None:
+def carry_row_matches(pieces: PartitionPieces, crossed: Any, ends: Any) -> None:
     """``ends[p, q]``: the end of a match in which state q maps the row behind piece p, as Trail has it; given `crossed`."""
     for p in range(pieces.begins.size - 1, 0, -1):
         if pieces.offsets[p] > pieces.begins[p]:
@@ -204,7 +205,7 @@ def carry_row_matches(pieces: Pieces, crossed: Any, ends: Any) -> None:
 
 @sequential(writes=("lengths", "chains", "trail"))
 def mend_row_matches(
-    pieces: Pieces, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any, chains: Chains, trail: Trail
+    pieces: PartitionPieces, automaton: RowAutomatonTable, reach: Reach, to: int, lengths: Any, chains: Chains, trail: Trail
 ) -> None:  # fmt: skip
     """Mend what :func:`find_row_matches` found in pieces that begin inside of their partitions.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import kernel, rule, sequential
-from gpu_cep_kernels.row_patterns.tables import NEVER, Pieces, RowAutomatonTable
+from gpu_cep_kernels.row_patterns.tables import NEVER, PartitionPieces, RowAutomatonTable
 from gpu_cep_kernels.rules.scalars import lowest_bit
 
 
@@ -27,7 +27,7 @@ def _lookup(word: Any, table: Any) -> Any:
 
 @kernel(writes=("reach",))
 def mark_reach(
-    low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, behind: Any, reach: Any
+    low: int, high: int, pieces: PartitionPieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, behind: Any, reach: Any
 ) -> None:  # fmt: skip
     """``reach[r, 0]``: the states that can map row r of a piece in [low, high) and lead to the end of a match.
 
@@ -55,7 +55,7 @@ def mark_reach(
 
 @kernel(writes=("crossed",))
 def cross_reach(
-    low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any, crossed: Any
+    low: int, high: int, pieces: PartitionPieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any, crossed: Any
 ) -> None:  # fmt: skip
     """``crossed[p, q]``: the states that can map the first row of piece p if q is the one that can map the row behind the piece.
 
@@ -78,7 +78,7 @@ def cross_reach(
 
 
 @sequential(writes=("behind",))
-def carry_reach(pieces: Pieces, reached: Any, crossed: Any, behind: Any) -> None:
+def carry_reach(pieces: PartitionPieces, reached: Any, crossed: Any, behind: Any) -> None:
     """``behind[p]``: the states that can map the row behind piece p; 0 where its partition ends.
 
     ``reached[p]`` are those of the piece's first row if none can; with each of them come those of `crossed` (:func:`cross_reach`).
@@ -93,7 +93,7 @@ def carry_reach(pieces: Pieces, reached: Any, crossed: Any, behind: Any) -> None
 
 
 @sequential(writes=("reach",))
-def mend_reach(pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any) -> int:
+def mend_reach(pieces: PartitionPieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any) -> int:
     """Mend what :func:`mark_reach` found in pieces that end inside of their partitions; return for how many rows."""
     looked = 0
     for p in range(pieces.begins.size - 1, -1, -1):
@@ -133,7 +133,7 @@ def _find_wide_words(r: int, follows: bool, labels: Any, fits: Any, before: Any,
 
 @kernel(writes=("reach",))
 def mark_wide_reach(
-    low: int, high: int, pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, reach: Any
+    low: int, high: int, pieces: PartitionPieces, labels: Any, fits: Any, before: Any, accepts: Any, ends: Any, reach: Any
 ) -> None:  # fmt: skip
     """Do as :func:`mark_reach`, with several words for each row.
 
@@ -147,7 +147,7 @@ def mark_wide_reach(
 
 
 @sequential(writes=("reach",), scratch=("words",))
-def mend_wide_reach(pieces: Pieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any, words: Any) -> int:
+def mend_wide_reach(pieces: PartitionPieces, labels: Any, fits: Any, before: Any, accepts: Any, reach: Any, words: Any) -> int:
     """Mend what :func:`mark_wide_reach` found, as :func:`mend_reach`."""
     looked = 0
     for p in range(pieces.begins.size - 1, -1, -1):
@@ -194,7 +194,7 @@ def _find_earliest_ends_of_row(
 
 @kernel(writes=("earliest",))
 def find_earliest_ends(
-    low: int, high: int, pieces: Pieces, labels: Any, automaton: RowAutomatonTable, opened: bool, behind: Any, earliest: Any
+    low: int, high: int, pieces: PartitionPieces, labels: Any, automaton: RowAutomatonTable, opened: bool, behind: Any, earliest: Any
 ) -> None:  # fmt: skip
     """``earliest[r, q]``: the first row at which a match can end, if state q maps row r; NEVER if there is none.
 
@@ -210,7 +210,7 @@ def find_earliest_ends(
 
 
 @sequential(writes=("earliest",))
-def mend_earliest_ends(pieces: Pieces, labels: Any, automaton: RowAutomatonTable, earliest: Any) -> int:
+def mend_earliest_ends(pieces: PartitionPieces, labels: Any, automaton: RowAutomatonTable, earliest: Any) -> int:
     """Mend what :func:`find_earliest_ends` found, as :func:`mend_reach`."""
     looked = 0
     for p in range(pieces.begins.size - 1, -1, -1):
@@ -223,7 +223,7 @@ def mend_earliest_ends(pieces: Pieces, labels: Any, automaton: RowAutomatonTable
 
 
 @sequential(writes=("behind",))
-def carry_earliest_ends(pieces: Pieces, firsts: Any, crossed: Any, behind: Any) -> None:
+def carry_earliest_ends(pieces: PartitionPieces, firsts: Any, crossed: Any, behind: Any) -> None:
     """``behind[p, q]``: the earliest end of a match in which state q maps the row behind piece p; given as NEVER.
 
     ``firsts[p, q]`` is that of the piece's first row if no match goes on behind it. `crossed` (:func:`cross_reach`) says which
@@ -252,7 +252,7 @@ def _in_window(r: int, other: int, times: Any, missing: Any, length: Any) -> boo
 
 @kernel(writes=("limits",))
 def limit_by_times(
-    low: int, high: int, pieces: Pieces, labels: Any, starting: Any, times: Any, missing: Any, length: Any, limits: Any
+    low: int, high: int, pieces: PartitionPieces, labels: Any, starting: Any, times: Any, missing: Any, length: Any, limits: Any
 ) -> None:  # fmt: skip
     """``limits[r]``: the last row whose time is at most `length` after that of row r, or the row before r.
 
@@ -281,7 +281,7 @@ def limit_by_times(
 
 
 @kernel(writes=("limits",))
-def limit_by_rows(low: int, high: int, pieces: Pieces, rows: int, limits: Any) -> None:
+def limit_by_rows(low: int, high: int, pieces: PartitionPieces, rows: int, limits: Any) -> None:
     """``limits[r]``: the last one of `rows` rows that begin with row r, in its partition."""
     for p in range(low, high):
         for r in range(pieces.offsets[p], pieces.offsets[p + 1]):

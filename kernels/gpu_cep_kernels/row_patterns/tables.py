@@ -35,7 +35,7 @@ class SkipTo(IntEnum):
     LAST = 3
 
 
-class Pieces(NamedTuple):
+class PartitionPieces(NamedTuple):
     """Hold partitions, of which long ones are cut so that threads can share them.
 
     - offsets[p]: the first row of piece p, with the end; no piece is empty.
