@@ -21,6 +21,7 @@ from gpu_cep.engine.phase_one.device.label_engine import plan_labelling
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.phase_one.run_phase_one import telling_why
 from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, judge_columns, others_than, rows_inside
+from gpu_cep.engine.row_patterns.pieces import pieces_between
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array, Device
@@ -149,7 +150,7 @@ class _GivenLabels:
         """Judge the rows [low, high) by the condition's program."""
         device, length = self.device, int(self.labels.size)
         begin, end = max(0, low + min(0, *condition.distances)), min(length, high + max(0, *condition.distances))
-        pieces = _short_pieces(self.neighbours.run.ordered.offsets, low, high, begin)
+        pieces = _pieces_of_threads(self.neighbours.run.ordered.offsets, low, high, begin)
         size = len(pieces.begins)
         table, _ = assemble([condition.program], tabulator(self.neighbours.run.columns))
         program = NeighbourProgram(table, condition.program.result, -np.array(condition.distances, np.int64))
@@ -175,9 +176,8 @@ class _GivenLabels:
         return held
 
 
-def _short_pieces(offsets: Indices, low: int, high: int, begin: int) -> PartitionPieces:
+def _pieces_of_threads(offsets: Indices, low: int, high: int, begin: int) -> PartitionPieces:
     """Return the rows [low, high) in pieces of a few rows of one partition each; rows are counted from row `begin` on."""
     inside = offsets[(offsets > low) & (offsets < high)]
     cuts = np.union1d(np.append(np.arange(low, high, _ROWS_OF_A_THREAD), high), inside)
-    owners = np.searchsorted(offsets, cuts[:-1], "right") - 1
-    return PartitionPieces(cuts - begin, offsets[owners] - begin, offsets[owners + 1] - begin)
+    return pieces_between(cuts - begin, offsets - begin)

@@ -33,9 +33,13 @@ def cut_partitions(offsets: Indices, threads: int) -> PartitionPieces:
         cuts = cuts[distance > length / threads * _NEAR]
     if not cuts.size:
         return PartitionPieces(offsets, offsets[:-1], offsets[1:])
-    found = np.union1d(offsets, cuts)
-    owners = np.searchsorted(offsets, found[:-1], "right") - 1
-    return PartitionPieces(found, offsets[owners], offsets[owners + 1])
+    return pieces_between(np.union1d(offsets, cuts), offsets)
+
+
+def pieces_between(cuts: Indices, offsets: Indices) -> PartitionPieces:
+    """Return the pieces from each of some ascending rows to the next one; no border of a partition lies between two."""
+    owners = np.searchsorted(offsets, cuts[:-1], "right") - 1
+    return PartitionPieces(cuts, offsets[owners], offsets[owners + 1])
 
 
 def short_pieces(offsets: Indices, rows: int) -> PartitionPieces:
