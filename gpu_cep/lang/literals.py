@@ -32,6 +32,8 @@ _RESERVED = re.compile(
     "from|partition|define|pattern|where|within|return|seq|and|or|not|as|between|in|is|like|true|false|null|" + "|".join(STRATEGIES),
     re.IGNORECASE,
 )
+# Words in front of brackets that call no function, here or in row patterns, though they may be names.
+_NO_FUNCTIONS = frozenset({"case", "subset"})
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d:\d\d)(?:\.(\d{1,6}))?)? ?(Z|[+-]\d\d:\d\d)?", re.ASCII | re.IGNORECASE)
 _WILDCARD = re.compile(r"[%_\\]")
@@ -94,6 +96,11 @@ def escape_wildcards(text: str) -> str:
 def write_name(name: str) -> str:
     """Return `name` as an identifier, quoted if it must be."""
     return write_text(name, '"') if _RESERVED.fullmatch(name) else write_attribute(name)
+
+
+def names_no_function(name: str) -> bool:
+    """Return whether `name` is a keyword, so that ``name(x)`` is no call of a function."""
+    return name.lower() in _NO_FUNCTIONS or _RESERVED.fullmatch(name) is not None
 
 
 def write_attribute(name: str) -> str:

@@ -6,6 +6,7 @@ import copy
 import gc
 import math
 import pickle
+import re
 import weakref
 from collections.abc import Callable
 from decimal import Decimal
@@ -20,7 +21,9 @@ import gpu_cep as cep
 from gpu_cep.analysis.options import Options
 from gpu_cep.engine.answers import answer
 from gpu_cep.engine.lowering import user_functions
+from gpu_cep.engine.lowering.user_functions import _TAKEN
 from gpu_cep.keywords import make_options
+from gpu_cep.lang.grammar_tables import ROW_PATTERNS
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 
@@ -186,6 +189,35 @@ def test_what_is_no_function(functions: Any, message: str) -> None:
         with pytest.raises(cep.PatternError) as fault:
             ask(events(), "PATTERN A a", functions=functions)
         assert message in str(fault.value)
+
+
+WORDS = sorted({word for text in re.findall(r": /(.*)/i", ROW_PATTERNS.grammar) for word in re.findall(r"(?<![\\[a-z])[a-z_]{2,}", text)})
+CALLS = (
+    ("PATTERN a WHERE {0} (a.x) > 2", 1),
+    ("PATTERN a WHERE CASE WHEN {0} (a.x) > 2 THEN {0}(a.x) ELSE {0}(a.x) END > 2 AND a.x BETWEEN {0}(a.x) AND {0}(a.x)", 5),
+    ("PATTERN a RETURN {0}(a.x) AS y, {0} (a.x) AS z", 2),
+    ("MATCH_RECOGNIZE (ORDER BY ts MEASURES {0}(A.x) AS y, {0} (A.x) AS z PATTERN (A) DEFINE A AS NOT {0} (x) < 2)", 3),
+)
+
+
+@pytest.mark.parametrize("word", sorted({*WORDS} - _TAKEN - {"next"}))
+def test_a_keyword_is_no_name_of_a_function(word: str) -> None:
+    """A word of the grammar is refused, or calls of it are read as such."""
+    try:
+        make_options(functions={word.upper(): near})
+    except cep.PatternError as fault:
+        assert f"{word.upper()!r} is a keyword of the language, so that {word.upper()}(x) would not call it" in str(fault)
+        return
+    for query, calls in CALLS:
+        assert repr(cep.parse(query.format(word))).count(f"Call(function='{word}'") == calls
+
+
+def test_keywords_are_among_the_words_of_the_grammar() -> None:
+    refused = {"not", "and", "or", "in", "is", "like", "between", "as", "true", "null", "seq", "pattern", "case", "subset", "within"}
+    assert refused <= set(WORDS) and not {"when", "then", "end", "at"} - set(WORDS)
+    for word in refused:
+        with pytest.raises(cep.PatternError, match="is a keyword of the language"):
+            make_options(functions={word: near})
 
 
 @pytest.mark.parametrize(

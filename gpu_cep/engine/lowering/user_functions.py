@@ -17,6 +17,7 @@ from gpu_cep.analysis.types import BOOLEAN, FLOAT, INTEGER, DataType, Kind
 from gpu_cep.errors import Diagnostic, PatternError
 from gpu_cep.identity import while_alive
 from gpu_cep.lang.ast import AGGREGATES
+from gpu_cep.lang.literals import names_no_function
 from gpu_cep.plan.programs import ScalarCall
 from gpu_cep_kernels.compile.forks import free_after_fork
 
@@ -95,6 +96,8 @@ def _find_fault(name: object, function: object) -> str | None:
         return f"functions: {name!r} is no name of a function"
     if name.lower() in _TAKEN:
         return f"functions: {name!r} is the name of a built-in function"
+    if names_no_function(name):
+        return f"functions: {name!r} is a keyword of the language, so that {name}(x) would not call it; give it another name"
     if not callable(function):
         return f"functions: {name!r} is {function!r}, which cannot be called"
     if not isinstance(_python_function(function), FunctionType):
