@@ -1,7 +1,7 @@
 """Write NEXT as a negation: between two elements of a SEQ there is no event.
 
-``SEQ(a, NEXT(b))`` becomes ``SEQ(a, NOT(event), b)``, where no condition but ``[attr]`` is on the
-negated variable. So all that finds matches of negations finds those of NEXT.
+``SEQ(a, NEXT(b))`` becomes ``SEQ(a, NOT("event right before b"), b)``, where no condition but
+``[attr]`` is on the negated variable. So all that finds matches of negations finds those of NEXT.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from gpu_cep.lang.format import format_element
 from gpu_cep.lang.walks import declared
 
 Gaps = dict[str, tuple[Span | None, str]]
-_SHOWN = "event"  # explain shows "no event between {a} and {b}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +84,24 @@ def _opened(node: PatternNode, query: _Query, *, preceded: bool) -> Iterator[Pat
         element = node.element
         if _may_be_absent(element):
             query.faults.error(f"{format_element(element)} in {format_element(node)} may bind nothing", node.span, _where_absent(element))
-        numbered = (f"{_SHOWN} {number}" for number in count(2))
-        name = next(each for each in chain([_SHOWN], numbered) if each not in query.taken and each not in query.gaps)
+        name = next(each for each in _names(element) if each not in query.taken and each not in query.gaps)
         query.gaps[name] = (node.span, format_element(node))
         yield Not(Variable(name, span=node.span), span=node.span)
         node = element
     yield _without_next(node, query, preceded=preceded)
+
+
+def _names(element: PatternNode) -> Iterator[str]:
+    """Yield names for the negated variable of a gap before `element`; explain shows "no event right before b after {a}"."""
+    shown = f"event right before {' or '.join(dict.fromkeys(declared(_first(element))))}"
+    return chain([shown], (f"{shown} ({number})" for number in count(2)))
+
+
+def _first(element: PatternNode) -> PatternNode:
+    """Return the part of `element` that comes first."""
+    while isinstance(element, Seq):
+        element = element.elements[0]
+    return element
 
 
 def _where_absent(element: PatternNode) -> str:

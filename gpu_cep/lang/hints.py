@@ -261,6 +261,7 @@ _PLACES = (
     _place("_LBRACKET", "several events are bound by a quantifier: Stock+ a[] or a+", "QUESTION", before="NAME QUOTED"),
     _place("_DOT", "an aggregate's attribute stands inside its brackets: last(v.attr)", before="_RPAR"),
     _place("PLUS", "an event is compared with the one before it: v[i] with v[i-1]", "_RBRACKET"),
+    _place("_LPAR", "keys are columns without brackets: PARTITION BY k, n", before="_BY"),
     _place("_LPAR", "brackets do not group: events one after the other are SEQ(A, B+), in any order AND(A, B+)", "SEQ NAME"),
     _place("TEXT", _quoted_type, "SEQ NAME"),
     _place("MINUS SLASH _DOT", _odd_name, "QUESTION", before="NAME"),

@@ -17,13 +17,16 @@ EVENTS = pa.table({"ts": [1], "type": ["A"], "event": [1]})
 @pytest.mark.parametrize(
     ("pattern", "written"),
     [
-        ("SEQ(a, NEXT(b), c)", "SEQ(a, NOT(event), b, c)"),
-        ("SEQ(a, NEXT(b), NEXT(c))", "SEQ(a, NOT(event), b, NOT(\"event 2\"), c)"),
-        ("SEQ(event, NEXT(AND(b, c)))", 'SEQ(event, NOT("event 2"), AND(b, c))'),
-        ("SEQ(a, NEXT(SEQ(b, NEXT(c))))", 'SEQ(a, NOT(event), SEQ(b, NOT("event 2"), c))'),
-        ("OR(a, SEQ(b, NEXT(c+)))", "OR(a, SEQ(b, NOT(event), c+))"),
-        ("SEQ(a, OR(NEXT(b), c))", "SEQ(a, OR(SEQ(NOT(event), b), c))"),
-        ("SEQ(a, AND(NEXT(b), SEQ(NEXT(c))))", 'SEQ(a, AND(SEQ(NOT(event), b), SEQ(NOT("event 2"), c)))'),
+        ("SEQ(a, NEXT(b), c)", 'SEQ(a, NOT("event right before b"), b, c)'),
+        ("SEQ(a, NEXT(b), NEXT(c))", 'SEQ(a, NOT("event right before b"), b, NOT("event right before c"), c)'),
+        ("SEQ(a, NEXT(AND(b, c)))", 'SEQ(a, NOT("event right before b or c"), AND(b, c))'),
+        ('SEQ("event right before b", NEXT(b))', 'SEQ("event right before b", NOT("event right before b (2)"), b)'),
+        ("SEQ(a, NEXT(SEQ(b, NEXT(c))))", 'SEQ(a, NOT("event right before b"), SEQ(b, NOT("event right before c"), c))'),
+        ("OR(a, SEQ(b, NEXT(c+)))", 'OR(a, SEQ(b, NOT("event right before c"), c+))'),
+        ("OR(SEQ(a, NEXT(c)), SEQ(b, NEXT(c)))",
+         'OR(SEQ(a, NOT("event right before c"), c), SEQ(b, NOT("event right before c (2)"), c))'),
+        ("SEQ(a, OR(NEXT(b), c))", 'SEQ(a, OR(SEQ(NOT("event right before b"), b), c))'),
+        ("SEQ(a, AND(NEXT(b), SEQ(NEXT(c))))", 'SEQ(a, AND(SEQ(NOT("event right before b"), b), SEQ(NOT("event right before c"), c)))'),
     ],
 )  # fmt: skip
 def test_gaps_are_negations(pattern, written):
@@ -47,7 +50,7 @@ def test_gaps_are_negations(pattern, written):
         ("SEQ(a, NEXT(NOT(b)), c)", r"column 16: NOT\(b\) in NEXT\(NOT\(b\)\) may bind nothing"),
         ("SEQ(a, NEXT(OR(b, c*)))", "may bind nothing"),
         ("SEQ(a, NEXT(AND(b?, c?)))", "may bind nothing"),
-        ("SEQ(a, NEXT(b)) WHERE event.type = 'A'", "unknown variable 'event'"),
+        ("SEQ(a, NEXT(b)) WHERE \"event right before b\".type = 'A'", "unknown variable 'event right before b'"),
     ],
 )
 def test_what_means_nothing_is_an_error(pattern, message):
@@ -68,4 +71,6 @@ def test_a_gap_that_is_fixed_is_not_refused(pattern):
 
 
 def test_explain_shows_the_gap():
-    assert "no event after {a}, before {b, c}" in repr(gpu_cep.explain(EVENTS, "PATTERN SEQ(A a, NEXT(B b), C c)"))
+    shown = repr(gpu_cep.explain(EVENTS, "PATTERN SEQ(A a, NEXT(B b), NEXT(C c))"))
+    assert "no event right before b after {a}, before {b, c}\n" in shown
+    assert "no event right before c after {a, b}, before {c}\n" in shown

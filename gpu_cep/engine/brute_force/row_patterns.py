@@ -13,6 +13,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind
 from gpu_cep.engine.brute_force.events import called_scalars
+from gpu_cep.engine.lowering.programs import WIDER_IN_ROWS
 from gpu_cep.engine.output.row_patterns import measure_type, row_pattern_schema
 from gpu_cep.errors import EventError
 from gpu_cep.oracle.row_patterns.answers import answer
@@ -45,7 +46,7 @@ def enumerate_row_matches(bound: BoundRowPattern, options: Options, table: pa.Ta
         try:
             columns.append(_array(values, measure.type, kind))
         except OverflowError as fault:
-            raise EventError(f"integer overflow in measure {measure.name!r}") from fault
+            raise EventError(f"integer overflow in measure {measure.name!r}; {WIDER_IN_ROWS}") from fault
     columns += [rows.column(column) for column in bound.returned_columns]
     return pa.table(columns, schema=row_pattern_schema(bound, table.schema))
 

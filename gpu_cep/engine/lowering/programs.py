@@ -77,6 +77,10 @@ def assemble(programs: Sequence[Program], tabulate: Tabulate) -> tuple[ProgramTa
 
 WIDER = "64 bits hold whole numbers, decimals and times; 0e0 + a.x is a float, and before an aggregate cast the column to DOUBLE"
 """What to do about an integer overflow, for messages."""
+WIDER_SUM = "64 bits hold whole numbers, decimals and lengths of time; cast the column to DOUBLE"
+"""What to do about an overflow of a sum in RETURN."""
+WIDER_IN_ROWS = "64 bits hold whole numbers, decimals and times; 0e0 + A.x is a float, also inside an aggregate"
+"""What to do about an integer overflow in a row pattern."""
 
 
 def failure(*programs: Program) -> str:

@@ -20,7 +20,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.engine.lowering.column_programs import derive_column, is_float_program
-from gpu_cep.engine.lowering.programs import WIDER, assemble, evaluate, failure, make_bank, tabulator
+from gpu_cep.engine.lowering.programs import WIDER, WIDER_SUM, assemble, evaluate, failure, make_bank, tabulator
 from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_values
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import ReturnProgram
@@ -324,7 +324,7 @@ def _sum_values(columns: EventColumns, column: int, given: pa.Array, offsets: Ro
     totals, overflowed = np.empty(length, np.int64), np.empty(length, np.bool_)
     sum_ints(0, length, offsets, values.astype(np.int64, copy=False), nulls, totals, overflowed)
     if overflowed.any():
-        raise EventError(f"integer overflow in the sum of {columns.name(column)!r} over a binding")
+        raise EventError(f"integer overflow in the sum of {columns.name(column)!r} over a binding; {WIDER_SUM}")
     return totals, present
 
 

@@ -18,7 +18,7 @@ from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.lowering.programs import assemble, evaluate, failure, load_bank, tabulator
+from gpu_cep.engine.lowering.programs import WIDER, assemble, evaluate, failure, load_bank, tabulator
 from gpu_cep.engine.phase_one.order_events import order_in_streams, sort_by_stream
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import Plan
@@ -98,5 +98,5 @@ def _values(expression: Bound, text: str, columns: EventColumns) -> tuple[Array,
     table, _ = assemble([program], tabulator(columns))
     values, nulls, failed = evaluate(program, table, load_bank(columns, layout, np.arange(len(columns))))
     if failed >= 0:
-        raise EventError(f"{failure(program)} in {text} at input row {columns.number_of(failed)}")
+        raise EventError(f"{failure(program)} in {text} at input row {columns.number_of(failed)}; {WIDER}")
     return values, nulls

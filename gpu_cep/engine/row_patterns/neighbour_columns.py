@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.lowering.column_programs import mask_by_column_program
-from gpu_cep.engine.lowering.programs import Column, failure, make_bank
+from gpu_cep.engine.lowering.programs import WIDER_IN_ROWS, Column, failure, make_bank
 from gpu_cep.engine.row_patterns.columns import ordered_bank
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.errors import EventError
@@ -51,7 +51,8 @@ class NeighbourColumns:
 
     def overflow(self, condition: NeighbourCondition, ordered: int) -> EventError:
         """Return the error of a condition that cannot be computed at an ordered row."""
-        return EventError(f"{failure(condition.program)} in DEFINE … AS {condition.text} at input row {self.run.input_row(ordered)}")
+        place = f"DEFINE … AS {condition.text} at input row {self.run.input_row(ordered)}"
+        return EventError(f"{failure(condition.program)} in {place}; {WIDER_IN_ROWS}")
 
 
 def others_than(condition: NeighbourCondition, labels: Array) -> Any:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpu_cep.engine.lowering.programs import failure
+from gpu_cep.engine.lowering.programs import WIDER_IN_ROWS, failure
 from gpu_cep.engine.row_patterns.condition_tables import ConditionTables
 from gpu_cep.engine.row_patterns.found import Begun, Lengths
 from gpu_cep.engine.row_patterns.run import RowRun
@@ -73,7 +73,8 @@ def lengths_of(search: RowSearch, part: tuple[int, int]) -> Lengths:
 def failure_at(search: RowSearch, state: int, ordered: int) -> str:
     """Return the message for a condition of a state that cannot be computed at an ordered row."""
     own = [each for each in search.conditions.conditions if each.variable == search.run.automaton.variable[state]]
-    return f"{failure(*(each.program for each in own))} in DEFINE … AS {own[0].text} at input row {search.run.input_row(ordered)}"
+    place = f"DEFINE … AS {own[0].text} at input row {search.run.input_row(ordered)}"
+    return f"{failure(*(each.program for each in own))} in {place}; {WIDER_IN_ROWS}"
 
 
 def room_for(search: RowSearch, longest: int) -> Mapped:

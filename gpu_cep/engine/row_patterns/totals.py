@@ -13,7 +13,7 @@ from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.lowering.programs import Column, assemble, evaluate, failure, make_bank, tabulator
+from gpu_cep.engine.lowering.programs import WIDER_IN_ROWS, Column, assemble, evaluate, failure, make_bank, tabulator
 from gpu_cep.engine.output.sorted_values import count_distinct, medians, sort_values
 from gpu_cep.engine.row_patterns.columns import classifier_codes
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
@@ -54,7 +54,7 @@ def find_totals(total: Total, finder: PlaceFinder, columns: EventColumns, ordere
     compute = _of_sorted if is_sorted(total) else _of_entries
     found = compute(total, finder, columns, ordered)
     if (found.counts == SUM_OVERFLOWED).any():
-        raise EventError(f"integer overflow in {total.function}() over the rows of a match")
+        raise EventError(f"integer overflow in {total.function}() over the rows of a match; {WIDER_IN_ROWS}")
     return found
 
 
@@ -243,5 +243,6 @@ def _argument_at(
     bank = make_bank(np, list(map(read, layout.ints)), list(map(read, layout.floats)), len(numbers))
     values, nulls, failed = evaluate(program, table, bank)
     if failed >= 0:
-        raise EventError(f"{failure(program)} in an aggregate of MEASURES at input row {columns.number_of(int(numbers[failed]))}")
+        row = columns.number_of(int(numbers[failed]))
+        raise EventError(f"{failure(program)} in an aggregate of MEASURES at input row {row}; {WIDER_IN_ROWS}")
     return values, nulls

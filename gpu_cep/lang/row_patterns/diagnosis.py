@@ -57,10 +57,11 @@ _FORMS = (
 _PLACES = {
     ("_PATTERN", "", "_DOT"): "any row is a variable without a condition: PATTERN (A X* B)",
     ("_PATTERN", "_BAR", "_RPAR"): "an alternative without rows is written (): PATTERN (A | ())",
-    ("_PARTITION", "_BY", "_LPAR"): "keys are columns without brackets: PARTITION BY k",
     ("_PARTITION", "", "_LPAR"): "keys are columns: compute them in a relation before MATCH_RECOGNIZE",
     ("_ORDER", "", "_LPAR"): "rows are ordered by columns: compute them in a relation before MATCH_RECOGNIZE",
 }
+# Columns in brackets.
+_LISTED = re.compile(r"""\(\s*([\w\s,.`"]+?)\s*\)""")
 # Matched from the word before the mistake: IS NOT is known, and a number may stand before a word.
 _BIGQUERY = re.compile(r"options\s*\(", re.IGNORECASE)
 _LENGTH = re.compile(r"interval\s*['\d]", re.IGNORECASE)
@@ -139,6 +140,15 @@ def _clause(mistake: Mistake) -> str | None:
     return next((token.type for token in reversed(mistake.read) if token.type in _CLAUSES), None)
 
 
+def _in_brackets(mistake: Mistake) -> str | None:
+    """Return what stands in brackets in PARTITION BY or ORDER BY, without these; None if they hold more than columns."""
+    clause, before = _clause(mistake), mistake.read[-1].type if mistake.read else ""
+    if clause not in ("_PARTITION", "_ORDER") or before not in ("_BY", "_COMMA"):
+        return None
+    listed = _LISTED.match(mistake.text, mistake.found.start_pos or 0)
+    return listed and f"{_CLAUSES[clause]} {listed[1]}"
+
+
 def _hint(mistake: Mistake) -> str | None:
     if mistake.found.type == "$END" and mistake.opened:
         return not_closed(mistake)
@@ -150,6 +160,8 @@ def _hint(mistake: Mistake) -> str | None:
         return INTERVAL
     if _clause(mistake) == "_PATTERN" and (mistake.found.type == "_COMMA" or mistake.read[-1].type == "_PATTERN"):
         return _SEQUENCE
+    if (listed := _in_brackets(mistake)) is not None:
+        return f"leave the brackets out: {listed}"
     place = _clause(mistake), mistake.read[-1].type if mistake.read else "", mistake.found.type
     for (clause, before, found), hint in _PLACES.items():
         if clause == place[0] and before in ("", place[1]) and found == place[2]:
