@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -60,13 +60,21 @@ class Panel:
     ways: tuple[Way, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Experiment:
-    """Panels that are measured once, for one figure or several; `meters` names what is measured beside the time: ``steps``, ``peak``."""
+    """Panels that are measured once, for one figure or several; `draw` returns them.
+
+    `meters` names what is measured beside the time: ``steps``, ``peak``.
+    """
 
     name: str
-    panels: tuple[Panel, ...]
+    draw: Callable[[], tuple[Panel, ...]]
     meters: tuple[str, ...] = ()
+
+    @cached_property
+    def panels(self) -> tuple[Panel, ...]:
+        """Return the panels, drawn when they are asked for first: some queries are drawn with their events, which takes seconds."""
+        return self.draw()
 
 
 @dataclass(frozen=True, slots=True)

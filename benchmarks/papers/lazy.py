@@ -90,9 +90,9 @@ def _dynamic_panel() -> Panel:
     return Panel("SEQ3", "events so far", points, WAYS)
 
 
-BY_WINDOW = Experiment("lazy-windows", tuple(map(_windows_panel, PATTERNS)), ("steps", "peak"))
-BY_RATIO = Experiment("lazy-ratios", (_ratios_panel("SEQ3", "SEQ"), _ratios_panel("AND3", "AND")), ("steps", "peak"))
-DYNAMIC = Experiment("lazy-dynamic", (_dynamic_panel(),), ("steps",))
+BY_WINDOW = Experiment("lazy-windows", lambda: tuple(map(_windows_panel, PATTERNS)), ("steps", "peak"))
+BY_RATIO = Experiment("lazy-ratios", lambda: (_ratios_panel("SEQ3", "SEQ"), _ratios_panel("AND3", "AND")), ("steps", "peak"))
+DYNAMIC = Experiment("lazy-dynamic", lambda: (_dynamic_panel(),), ("steps",))
 _SASE_PANELS = tuple(name for name in PATTERNS if name.startswith(("SEQ", "NEG", "ITER")))
 
 _INSTANCES = (

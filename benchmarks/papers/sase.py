@@ -50,11 +50,13 @@ def _with(ways: tuple[Way, ...], suffix: str = "", **options: object) -> tuple[W
 ROWS = algorithms(first="backtracking")
 COUNTED = tuple(replace(way, count=sum_of_counts) for way in _with(ROWS, ", counted", output="count"))
 
-TYPES = Experiment("sase-types", (_types(ROWS, "all results"),), ("steps",))
-BY_WINDOW = Experiment("sase-windows", tuple(_windows(s, p, ROWS) for p, s in (("p2", "s1"), ("p1", "s2"), ("p2", "s2"), ("p3", "s2"))))
+TYPES = Experiment("sase-types", lambda: (_types(ROWS, "all results"),), ("steps",))
+BY_WINDOW = Experiment(
+    "sase-windows", lambda: tuple(_windows(s, p, ROWS) for p, s in (("p2", "s1"), ("p1", "s2"), ("p2", "s2"), ("p3", "s2")))
+)
 NOT_OVERLAPPING = Experiment(
     "sase-non-overlapping",
-    (
+    lambda: (
         Panel(
             "non-overlapping results",
             "query",
@@ -69,8 +71,8 @@ NOT_OVERLAPPING = Experiment(
     ),
     ("steps",),
 )
-COUNTED_TYPES = Experiment("sase-counted", (_types((*ROWS, *COUNTED), "all results"),))
-COUNTED_BY_WINDOW = Experiment("sase-counted-windows", tuple(_windows("s2", p, COUNTED) for p in ITERATORS))
+COUNTED_TYPES = Experiment("sase-counted", lambda: (_types((*ROWS, *COUNTED), "all results"),))
+COUNTED_BY_WINDOW = Experiment("sase-counted-windows", lambda: tuple(_windows("s2", p, COUNTED) for p in ITERATORS))
 
 FIGURES = (
     Figure(

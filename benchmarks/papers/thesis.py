@@ -89,7 +89,7 @@ def _against_permutations(data: Data, within: str, exclusive: bool) -> tuple[Pan
 
 SETS = Experiment(
     "thesis-permutations",
-    tuple(
+    lambda: tuple(
         panel
         for data, within in ((ONCO, "11 days"), (NYSE, "1 s"))
         for exclusive in (True, False)
@@ -131,8 +131,12 @@ def _streams_panel(data: Data, pattern: str) -> Panel:
     return Panel(f"{data.name}, {pattern}", "events", tuple(points), (UNPRUNED, *PRUNED_WAYS))
 
 
-WINDOW_SIZES = Experiment("thesis-windows", tuple(_windows_panel(data, pattern) for data in (ONCO, NYSE) for pattern in _QUANTIFIED))
-STREAM_SIZES = Experiment("thesis-streams", tuple(_streams_panel(data, pattern) for data in (ONCO, NYSE) for pattern in _QUANTIFIED))
+WINDOW_SIZES = Experiment(
+    "thesis-windows", lambda: tuple(_windows_panel(data, pattern) for data in (ONCO, NYSE) for pattern in _QUANTIFIED)
+)
+STREAM_SIZES = Experiment(
+    "thesis-streams", lambda: tuple(_streams_panel(data, pattern) for data in (ONCO, NYSE) for pattern in _QUANTIFIED)
+)
 
 
 # Figures 5.5 to 5.7
@@ -194,9 +198,11 @@ def _growing_panel(algorithm: str) -> Panel:
     return Panel(f"NYSE, P_nyse, {algorithm}", "events", points, _prunings(algorithm, False))
 
 
-PRUNED = Experiment("thesis-pruned", _pattern_panels("ses_automaton", VARIABLES, PATTERN_EVENTS))
-PRUNED_SECOND = Experiment("thesis-pruned-second", _pattern_panels(SECOND, ANY_VARIABLES, ANY_EVENTS, strategy="skip_till_any_match"))
-PRUNED_GROWING = Experiment("thesis-pruned-growing", tuple(map(_growing_panel, dict.fromkeys(("ses_automaton", SECOND)))))
+PRUNED = Experiment("thesis-pruned", lambda: _pattern_panels("ses_automaton", VARIABLES, PATTERN_EVENTS))
+PRUNED_SECOND = Experiment(
+    "thesis-pruned-second", lambda: _pattern_panels(SECOND, ANY_VARIABLES, ANY_EVENTS, strategy="skip_till_any_match")
+)
+PRUNED_GROWING = Experiment("thesis-pruned-growing", lambda: tuple(map(_growing_panel, dict.fromkeys(("ses_automaton", SECOND)))))
 
 FIGURES = (
     Figure(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import astuple
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -96,10 +95,12 @@ def test_every_figure_is_there_with_its_words() -> None:
     assert all(figure.paper and figure.ours and figure.measure in runs.MEASURES for figure in FIGURES)
 
 
-@pytest.mark.full
-def test_thresholds_are_the_percentiles_of_all_reports() -> None:
-    found = drives.percentiles(tpstream.reports(max(tpstream.REPORTS)))
-    assert astuple(found) == pytest.approx(astuple(tpstream.THRESHOLDS))
+def test_panels_are_drawn_once_and_when_they_are_asked_for() -> None:
+    drawn: list[str] = []
+    experiment = figures.Experiment("small", lambda: drawn.append("small") or ())
+    assert not drawn
+    assert experiment.panels == experiment.panels == ()
+    assert drawn == ["small"]
 
 
 def test_all_ways_agree_at_both_ends_of_every_panel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,7 +166,7 @@ def small() -> tuple[Any, Any]:
     """A figure of two ways, one of which does not run its query, and its results."""
     point = figures.Point(3, ("PATTERN SEQ(C a, D b+) WITHIN 30 days",), paper_events.onco, 500)
     ways = tuple(figures.Way(name, {"algorithm": name}) for name in ("ses_automaton", "lazy_chain"))
-    experiment = figures.Experiment("small", (figures.Panel("one", "size", (point,), ways),), ("steps", "peak"))
+    experiment = figures.Experiment("small", lambda: (figures.Panel("one", "size", (point,), ways),), ("steps", "peak"))
     found = list(runs.measure(experiment, 1, 0.0))
     return figures.Figure("small-1", "Small", experiment, "events/s", "Rises.", "So it does."), pages.results_of(found)
 
@@ -194,7 +195,7 @@ def test_ways_that_disagree_are_an_error(small: tuple[Any, Any]) -> None:
     figure, _ = small
     (panel,) = figure.experiment.panels
     wrong = figures.Way("wrong", {"algorithm": "ses_automaton"}, count=lambda *_: -1)
-    experiment = figures.Experiment("small", (figures.Panel("one", "size", panel.points, (*panel.ways, wrong)),))
+    experiment = figures.Experiment("small", lambda: (figures.Panel("one", "size", panel.points, (*panel.ways, wrong)),))
     with pytest.raises(runs.Disagreement, match="small, one, 3"):
         list(runs.measure(experiment, 1, 0.0))
 
