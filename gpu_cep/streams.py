@@ -182,8 +182,9 @@ class Stream:
         Parameters
         ----------
         time
-            A value of the timestamp column, such as a number or a datetime, with a zone where
-            the column has one; a day over timestamps without a zone is its first moment.
+            A value of the timestamp column: a number over a column of numbers; over dates or
+            timestamps a date, a datetime or their text, with a zone where the column has one. A
+            day over timestamps without a zone is its first moment.
             None: the watermark moves with the clock if no event has come for as long as `idle`
             says, and else stays where it is.
 

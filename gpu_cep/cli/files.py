@@ -24,7 +24,7 @@ from gpu_cep.display.cells import check_json, json_lines
 from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
 from gpu_cep.engine.input.encodings import decode_table, holds_text
 from gpu_cep.engine.input.event_files import COMPRESSIONS, reading, split_suffix
-from gpu_cep.engine.input.file_systems import is_uri, open_uri
+from gpu_cep.engine.input.file_systems import is_uri, open_target
 from gpu_cep.engine.input.formats import PARQUET, read_csv, read_files
 from gpu_cep.engine.input.json_lines import read_json
 from gpu_cep.engine.input.sources import Source, source_of
@@ -116,7 +116,7 @@ def in_folder(name: str) -> str:
     That is so if there is no such folder, or no such file system.
     """
     try:
-        system, path = open_uri(name) if is_uri(name) else (LocalFileSystem(), name)
+        system, path = open_target(name) if is_uri(name) else (LocalFileSystem(), name)
     except (OSError, pa.ArrowException) as fault:
         fail(f"cannot write {name}: {fault}", OTHER_FAULT)
     folder = Path(path).parent

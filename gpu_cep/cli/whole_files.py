@@ -10,7 +10,7 @@ import sys
 import pyarrow as pa
 from pyarrow import fs
 
-from gpu_cep.engine.input.file_systems import is_uri, open_uri
+from gpu_cep.engine.input.file_systems import is_uri, open_target, read_only
 from gpu_cep.errors import CepError
 from gpu_cep.whole_files import Write, save_whole
 
@@ -49,15 +49,18 @@ def print_line(text: str) -> None:
 
 
 def _write_uri(uri: str, write: Write) -> None:
-    system, path = open_uri(uri)
+    system, path = open_target(uri)
     if isinstance(system, fs.LocalFileSystem):
         write_whole(path, write)
         return
     held = io.BytesIO()
     write(held)
-    # the bytes are compressed already, if the suffix says so
-    with system.open_output_stream(path, compression=None) as target:
-        target.write(held.getbuffer())
+    try:
+        # the bytes are compressed already, if the suffix says so
+        with system.open_output_stream(path, compression=None) as target:
+            target.write(held.getbuffer())
+    except NotImplementedError as fault:
+        raise OSError(read_only(uri.partition("://")[0])) from fault
 
 
 def _write_stdout(write: Write) -> None:

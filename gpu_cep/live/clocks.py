@@ -44,19 +44,33 @@ def ticks_of(live: LiveQuery, time: Any, argument: str) -> Tick:
     _refuse_other_clock(field, plain, told)
     if isinstance(plain, Real) and plain != plain:
         raise EventError(told)
+    if isinstance(plain, (Real, Decimal)) and _is_calendar(field.type):
+        # Arrow would take it for ticks since 1970
+        raise EventError(f"{told}; expected {_calendar_form(field.type)}")
     try:
         value = pa.array([plain]).cast(field.type) if isinstance(plain, str) else pa.array([plain], field.type)
         whole = _holds_all(value, plain)
     except (pa.ArrowException, TypeError, OverflowError, ValueError) as fault:
-        zone = "Z" if getattr(field.type, "tz", None) else ""
-        form = isinstance(plain, str) and pa.types.is_timestamp(field.type)
-        remedy = f"; text is written as in '2026-01-31 08:00:00{zone}'" if form else ""
+        remedy = f"; expected {_calendar_form(field.type)}" if _is_calendar(field.type) else ""
         raise EventError(f"{told}{remedy}") from fault
     if not whole:
         raise EventError(f"{told}, which holds a part of it")
     columns = [value if number == place else pa.nulls(1, each.type) for number, each in enumerate(live.schema)]
     ticks: Tick = times_of(live, pa.Table.from_arrays(columns, schema=live.schema))[0].item()
     return ticks
+
+
+def _is_calendar(arrow: pa.DataType) -> bool:
+    """Return whether a column holds points in time of the calendar, and no numbers."""
+    return bool(pa.types.is_timestamp(arrow) or pa.types.is_date(arrow))
+
+
+def _calendar_form(arrow: pa.DataType) -> str:
+    """Return what a time of a column of dates or timestamps is given as."""
+    if pa.types.is_date(arrow):
+        return "a date, or text such as '2026-01-31'"
+    zone = "Z" if arrow.tz else ""
+    return f"a datetime{' with a zone' if zone else ''}, or text such as '2026-01-31 08:00:00{zone}'"
 
 
 def _at_midnight(field: pa.Field, time: Any) -> Any:

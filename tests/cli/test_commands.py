@@ -74,6 +74,12 @@ def test_matches_may_be_compressed_and_go_to_a_uri(tmp_path, events, capsys, suf
         ("found.parquet.gz", 2, "all but Parquet also with .gz or .zst behind it"),
         ("none/found.csv", 4, "cannot write none/found.csv: there is no folder none"),
         ("file:///none/found.csv", 4, "cannot write file:///none/found.csv: there is no folder /none"),
+        ("github://a/b.csv", 4, "cannot write github://a/b.csv: files of github:// can only be read; expected a local file, or one of s3://"),
+        ("HTTPS://a/b.csv", 4, "cannot write HTTPS://a/b.csv: files of HTTPS:// can only be read"),
+        ("fsspec+data://a/b.csv", 4, "files of data:// can only be read"),
+        ("dbfs://a/b.csv", 4, "cannot write dbfs://a/b.csv: dbfs:// needs options, which fsspec takes from FSSPEC_DBFS_… in the environment: "),
+        ("simplecache://a/b.csv", 4, "simplecache:// needs options, which fsspec takes from FSSPEC_SIMPLECACHE_… in the environment"),
+        ("dir://a/b.csv", 4, "dir:// needs options"),
         ("odd://bucket/found.csv", 4, "cannot write odd://bucket/found.csv: neither Arrow nor fsspec has a file system for odd://"),
     ],
 )
@@ -115,7 +121,7 @@ def test_a_file_system_that_is_not_local_is_written_in_one_go(monkeypatch):
     from gpu_cep.cli import whole_files
 
     system = fs.SubTreeFileSystem("", fs._MockFileSystem())
-    monkeypatch.setattr(whole_files, "open_uri", lambda uri: (system, "found.csv.gz"))
+    monkeypatch.setattr(whole_files, "open_target", lambda uri: (system, "found.csv.gz"))
     with pytest.raises(ValueError, match="half way"):
         whole_files.write_whole("mock://found.csv.gz", lambda target: (target.write(b"x"), _fail()))
     assert system.get_file_info("found.csv.gz").type is fs.FileType.NotFound

@@ -18,6 +18,8 @@ _CUT_URI = re.compile(r"([a-z][a-z0-9+.-]+):/(?!/)", re.IGNORECASE)
 _ARROW = {"file", "s3", "gs", "gcs", "hdfs", "viewfs", "abfs", "abfss"}
 _SPELLINGS = {"s3a": "s3", "s3n": "s3"}
 _WEB = ("http://", "https://")
+# Schemes of fsspec whose files can only be read.
+_READ_ONLY = {"http", "https", "data", "github", "gist", "git", "dask", "libarchive", "reference", "tar"}
 _FSSPEC = "fsspec+"  # in front of the scheme of a URI that fsspec is to open
 _SMALL = 1 << 20  # bytes of a file of the web that is read at once
 _INSTALL = "pip install 'gpu_cep[remote]'"
@@ -86,6 +88,19 @@ def open_uri(uri: str) -> tuple[fs.FileSystem, str]:
     return _open_by_fsspec(uri.removeprefix(_FSSPEC))
 
 
+def open_target(uri: str) -> tuple[fs.FileSystem, str]:
+    """Return the file system of a URI that is to be written, and the path there; raises as :func:`open_uri`, also if it is read-only."""
+    scheme = uri.removeprefix(_FSSPEC).partition("://")[0]
+    if scheme.lower() in _READ_ONLY:
+        raise OSError(read_only(scheme))
+    return open_uri(uri)
+
+
+def read_only(scheme: str) -> str:
+    """Return the message for a scheme whose files cannot be written."""
+    return f"files of {scheme}:// can only be read; expected a local file, or one of s3://, gs://, abfs://, hdfs:// or the like"
+
+
 def open_upath(path: Any) -> tuple[fs.FileSystem, str]:
     """Return the file system of a UPath with its options, and the path there."""
     return arrow_of(path.fs), str(path.path)
@@ -106,7 +121,12 @@ def _open_by_fsspec(uri: str) -> tuple[fs.FileSystem, str]:
         raise OSError(f"{fault}{f' ({_INSTALL})' if uri.startswith(_WEB) else ''}") from fault
     except ValueError as fault:
         raise OSError(f"neither Arrow nor fsspec has a file system for {scheme}://") from fault
-    system, path = url_to_fs(uri)
+    try:
+        system, path = url_to_fs(uri)
+    except (TypeError, ValueError, AttributeError) as fault:
+        # what a file system raises if it is made without the options that it must have
+        options = f"FSSPEC_{scheme.upper()}_… in the environment"
+        raise OSError(f"{scheme}:// needs options, which fsspec takes from {options}: {fault}") from fault
     return arrow_of(system), path
 
 

@@ -69,7 +69,7 @@ def test_times_are_given_as_values_of_the_column():
     assert live.advance(datetime(1970, 1, 1, 0, 0, 6)).num_rows == 1
     with pytest.raises(cep.EventError, match="advance\\(\\) needs a time, or a stream that was made with idle="):
         live.advance()
-    told = r"time: 'noon' is no value of the column 'ts' of type timestamp\[ms\]; text is written as in '2026-01-31 08:00:00'$"
+    told = r"time: 'noon' is no value of the column 'ts' of type timestamp\[ms\]; expected a datetime, or text such as '2026-01-31 08:00:00'$"
     with pytest.raises(cep.EventError, match=told):
         live.advance("noon")
 
@@ -106,6 +106,27 @@ def test_late_events_show_the_watermark_as_a_time(kind, tick, told):
     live.push(events)
     with pytest.raises(cep.EventError, match=re.escape(f"the watermark is at {told}")):
         live.push(events)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (pa.timestamp("us"), "a datetime, or text such as '2026-01-31 08:00:00'"),
+        (pa.timestamp("s", "Europe/Berlin"), "a datetime with a zone, or text such as '2026-01-31 08:00:00Z'"),
+        (pa.date32(), "a date, or text such as '2026-01-31'"),
+        (pa.date64(), "a date, or text such as '2026-01-31'"),
+    ],
+)
+@pytest.mark.parametrize("time", [5, 5.0, np.int64(5), Decimal(5), pa.scalar(5), True])
+def test_a_number_is_no_time_of_the_calendar(kind, expected, time):
+    """It could count days, seconds or ticks of any unit, so a call says which time it means."""
+    events = EVENTS.set(0, pa.field("ts", kind))
+    live = cep.stream("PATTERN SEQ(A a, B b) WITHIN 5 days", events)
+    with pytest.raises(cep.EventError, match=rf"time: .* of type {re.escape(str(kind))}; expected {re.escape(expected)}$"):
+        live.advance(time)
+    assert live.clock.watermark is None
+    with pytest.raises(cep.EventError, match=f"complete_until: .* expected {re.escape(expected)}$"):
+        cep.match(events.empty_table(), "PATTERN SEQ(A a, B b) WITHIN 5 days", complete_until=time)
 
 
 HALF = datetime(2020, 1, 1, 0, 0, 0, 500_000)

@@ -238,6 +238,21 @@ def test_results_are_written_by_fsspec(memory):
     assert answers("memory://found/events.csv.gz")
 
 
+def test_a_file_system_that_cannot_write_is_named(monkeypatch, memory):
+    def refused(*_: object, **__: object) -> None:
+        raise NotImplementedError
+
+    memory("found/other.csv", b"")
+    monkeypatch.setattr("fsspec.implementations.memory.MemoryFileSystem.open", refused)
+    with pytest.raises(cep.CepError, match=r"cannot write memory://found/events\.csv: files of memory:// can only be read"):
+        table_target("memory://found/events.csv").write(EVENTS)
+
+
+def test_options_of_fsspec_are_asked_for():
+    with pytest.raises(cep.EventError, match=r"cannot read github://a/events\.csv: github:// needs options, .* FSSPEC_GITHUB_…"):
+        read_events("github://a/events.csv")
+
+
 def test_fsspec_is_asked_for_where_it_lacks(monkeypatch):
     monkeypatch.setitem(sys.modules, "fsspec", None)
     with pytest.raises(cep.EventError) as caught:
