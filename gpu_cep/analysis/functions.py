@@ -134,7 +134,7 @@ def _round_fraction(call: Call, arguments: tuple[Bound, ...], scope: Scope) -> B
         case Kind.FLOAT:
             return operation(ALIASES.get(call.function, call.function), (value,), FLOAT, scope, call.span)
         case Kind.DECIMAL:
-            return _DECIMAL_ROUNDING[ALIASES.get(call.function, call.function)](value) if value.type.scale else value
+            return _DECIMAL_ROUNDING[ALIASES.get(call.function, call.function)](value) if value.type.scale > 0 else value
     return _misfit(call, value, scope)
 
 

@@ -42,10 +42,13 @@ ARITHMETIC = {"+": "add", "-": "sub", "*": "mul", "/": "div", "%": "mod"}
 
 
 def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Scope, span: Span | None) -> Bound:
-    """Return an operation; record a fault if a constant does not fit its machine type."""
+    """Return an operation; record a fault if a constant, or a decimal at the scale of another one, does not fit its machine type."""
     for argument in arguments:
         if isinstance(argument, Constant) and not fits(argument.value):
             refuse_range(argument, scope, span)
+            return FAULTY
+        if isinstance(argument, Operation) and argument.name == "cast" and not fits(units_in_one(argument.arguments[0].type, argument.type)):
+            _refuse_scale(argument, scope, span)
             return FAULTY
     scales = [each.scale for each in (type, *(argument.type for argument in arguments))]
     if max(scales) > MAX_DIGITS:
@@ -65,6 +68,13 @@ def refuse_range(constant: Constant, scope: Scope, span: Span | None) -> None:
     written = f"{Decimal(constant.value).scaleb(-constant.type.scale, _EXACT).normalize(_EXACT):f}"
     hint = f"write it as a float: {written}e0" if constant.type.kind in NUMERIC else None
     scope.faults.error(f"the constant {written} is out of range: {constant.type} has 64 bits", span, hint)
+
+
+def _refuse_scale(cast: Operation, scope: Scope, span: Span | None) -> None:
+    """Record that no value of a decimal but 0 has a place in 64 bits at the scale to which it is cast."""
+    (value,) = cast.arguments
+    construct = f"{describe(value)} beside a decimal with {cast.type.scale} digits behind the point"
+    scope.faults.refuse(construct, "64 bits do not hold both exactly: 0e0 + v.attr is a float, before an aggregate cast the column", span)
 
 
 def compare(name: str, left: Bound, right: Bound, scope: Scope, span: Span | None, written: Written | None = None) -> Bound:
