@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -270,6 +271,11 @@ class Plan:
         return hashlib.sha256(repr(self).encode()).hexdigest()
 
 
+def are_disjoint(bound: Sequence[tuple[int, ...]]) -> bool:
+    """Return whether no two branches bind the same variables, so that no two find the same match; `bound` are those of each."""
+    return len(set(bound)) == len(bound)
+
+
 # A rule that takes plans of all kinds returns the kind that it was given.
 PlanT = TypeVar("PlanT", bound=Plan)
 
@@ -299,6 +305,11 @@ class EventPlan(Plan):
     def may_leave_out(self) -> bool:
         """Return whether matches that are found may be left out of the result; several branches may find the same one."""
         return not self.settings.keeps_all or len(self.branches) > 1
+
+    @property
+    def finds_once(self) -> bool:
+        """Return whether no two branches find the same match."""
+        return are_disjoint([branch.positives for branch in self.branches])
 
     @property
     def windows_suffice(self) -> bool:

@@ -54,18 +54,13 @@ def branch_states(plan: EventPlan, branch: PlannedBranch, tied: bool) -> StateSp
     return state_space(branch.before, minimum, maximum, tied)
 
 
-def unites_disjointly(plan: EventPlan) -> bool:
-    """Return whether no two branches bind the same variables, so that no two find the same match."""
-    return len({branch.positives for branch in plan.branches}) == len(plan.branches)
-
-
 def decided_by_states(plan: EventPlan) -> bool:
     """Return whether all matches are wanted, and can be counted or compressed without enumeration.
 
     It must be so even if events tie.
     """
     tied = plan.query.ties == "strict"
-    every = plan.settings.keeps_all and unites_disjointly(plan)
+    every = plan.settings.keeps_all and plan.finds_once
     return every and all(branch_states(plan, branch, tied) is not None for branch in plan.branches)
 
 

@@ -22,7 +22,6 @@ from gpu_cep.engine.matchers.nfab.nfab import BatchBuffer, BufferTooLarge, build
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import match_windows
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep.plan.states import unites_disjointly
 from gpu_cep_kernels.nfab.match_buffer import MatchBuffer, mark_used_nodes
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
 
@@ -32,7 +31,7 @@ _NODES_PER_EVENT, _NODES_AT_ALL = 64, 1 << 20
 
 def may_share_buffer(plan: EventPlan) -> bool:
     """Return whether NFA^b follows the plan's strategy and no two branches find the same match."""
-    return plan.strategy != "robust_skip_till_next_match" and unites_disjointly(plan)
+    return plan.strategy != "robust_skip_till_next_match" and plan.finds_once
 
 
 def buffer_graph(searches: tuple[Search, ...], batch: Batch) -> Graph | None:

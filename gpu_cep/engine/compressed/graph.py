@@ -20,7 +20,7 @@ from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import Own
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
-from gpu_cep.plan.states import StateSpace, Transition, branch_states, unites_disjointly
+from gpu_cep.plan.states import StateSpace, Transition, branch_states
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.labels_decide.graph import ALL, EARLIER, TIED, GroupTable, Growth, NodeTable, grow_graph, mark_useful
 from gpu_cep_kernels.phase_one.ordering import streams_of
@@ -62,7 +62,7 @@ def label_graph(plan: EventPlan, ordered: OrderedEvents, own: Own) -> Graph | No
     It is None if labels do not decide the matches, or if two branches may find the same match.
     """
     # test the plan first: it rules out most queries, and costs less than the events
-    if not unites_disjointly(plan) or any(branch_states(plan, branch, tied=False) is None for branch in plan.branches):
+    if not plan.finds_once or any(branch_states(plan, branch, tied=False) is None for branch in plan.branches):
         return None
     windows = graph_windows(plan, ordered, own)
     spaces = [(branch, branch_states(plan, branch, bool(windows.after.size))) for branch in plan.branches]

@@ -10,6 +10,7 @@ import numpy as np
 
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.input.buffers import new_values
+from gpu_cep.plan.event_plan import are_disjoint
 from gpu_cep_kernels.matches.flat_matches import FlatMatches, merge_matches
 
 _NOT_READ = np.empty(0, np.int64)
@@ -42,11 +43,6 @@ def once_in_order(matches: Matches, bound: Sequence[tuple[int, ...]]) -> Matches
     """
     in_order = matches.sort_within_starts()
     return in_order if are_disjoint(bound) else in_order.drop_repeated()
-
-
-def are_disjoint(bound: Sequence[tuple[int, ...]]) -> bool:
-    """Return whether no two branches bind the same variables, so that no match is found twice."""
-    return len(set(bound)) == len(bound)
 
 
 def merge_by_starts(parts: Sequence[MatchesOfSome], variables: int) -> Matches:

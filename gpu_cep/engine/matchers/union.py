@@ -9,8 +9,9 @@ import numpy as np
 from gpu_cep.engine.events.alternatives import Alternatives, may_stay_apart
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, unite_matches
+from gpu_cep.engine.events.merged_matches import MatchesOfSome, unite_matches
 from gpu_cep.engine.matchers.search import Matcher, Search, count_starts
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
 
 # Gives a matcher for each branch in a batch.
@@ -31,7 +32,7 @@ class Union:
     def find_apart(self, batch: Batch) -> Matches | Alternatives:
         """Return the same matches; those of branches may stay apart if no two of them begin with one event."""
         parts = self._find_each(batch)
-        apart = len(parts) > 1 and self._disjoint and may_stay_apart(parts, batch)
+        apart = len(parts) > 1 and self._plan.finds_once and may_stay_apart(parts, batch)
         return Alternatives(tuple(parts), self._variables) if apart else unite_matches(parts, self._variables)
 
     def _find_each(self, batch: Batch) -> list[MatchesOfSome]:
@@ -44,7 +45,7 @@ class Union:
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return ascending events and the number of matches that are counted at each."""
-        if not self._disjoint:
+        if not self._plan.finds_once:
             return count_starts(self.find(batch))
         counts = [matcher.count(batch) for matcher in self.matchers(self.searches, batch)]
         if len(counts) == 1:
@@ -58,16 +59,10 @@ class Union:
         return starts[begins], np.add.reduceat(totals, begins)
 
     @property
-    def _variables(self) -> int:
-        """Return the number of variables of the query that bind events."""
-        return len(self.searches[0].plan.query.positives)
+    def _plan(self) -> EventPlan:
+        return self.searches[0].plan
 
     @property
-    def _disjoint(self) -> bool:
-        """Return whether no match is found twice."""
-        return are_disjoint([search.tables.branch.positives for search in self.searches])
-
-
-def widen(matches: Matches, search: Search, variables: int) -> Matches:
-    """Return a branch's matches as matches of the query: the variables that the branch lacks bind nothing."""
-    return matches.widen(search.tables.branch.positives, variables)
+    def _variables(self) -> int:
+        """Return the number of variables of the query that bind events."""
+        return len(self._plan.query.positives)

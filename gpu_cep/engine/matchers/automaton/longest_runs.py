@@ -16,7 +16,6 @@ from gpu_cep.engine.matchers.automaton.ses_automaton import FIRST_STEPS, STEPS_P
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_match_table
 from gpu_cep.engine.matchers.search import Search
-from gpu_cep.engine.matchers.union import widen
 from gpu_cep.engine.windows.candidates import BatchWindows, BranchWindows, branch_windows, match_windows
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts
 from gpu_cep_kernels.automaton.longest_runs import Longest, find_longest_runs
@@ -69,7 +68,9 @@ class LongestRuns:
             ends = np.where(self.lone[batch.low + own.starts], own.starts + 1, ends).astype(ends.dtype)
         with search.profile.stage("matching"):
             bound, matched = _Runs.of(search, batch, own, ends).find()
-        return Prefixes(widen(bound, search, len(search.plan.query.positives)), _missing(bound.counts, search)), matched
+        return Prefixes(
+            bound.widen(search.tables.branch.positives, len(search.plan.query.positives)), _missing(bound.counts, search)
+        ), matched
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, are_disjoint, unite_matches
+from gpu_cep.engine.events.merged_matches import MatchesOfSome, unite_matches
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import decides_together, keeps_disjoint
@@ -25,7 +25,7 @@ def may_count(run: DeviceRun, source: EventSource, batches: list[Batch]) -> bool
     if settings.output != "count":
         return False
     if settings.keeps_all:
-        return are_disjoint([branch.positives for branch in plan.branches])
+        return plan.finds_once
     if plan.ends or run.reported.own != WHOLE or run.reported.ends != WHOLE:
         return False
     # of the matches of a start one is kept at most

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpu_cep.engine.events.merged_matches import are_disjoint
 from gpu_cep.engine.lowering.pattern_tables import (
     STRATEGY,
     MatcherTables,
@@ -65,7 +64,7 @@ def searches_patterns(plan: EventPlan) -> bool:
 def _counts_any(plan: EventPlan) -> bool:
     """Return whether a plan counts all matches under skip-till-any-match, and some branch has a set or a quantified variable."""
     counted = plan.strategy == _COUNTED and plan.settings.output == "count" and plan.settings.keeps_all
-    apart = are_disjoint([branch.positives for branch in plan.branches])
+    apart = plan.finds_once
     return counted and apart and not all(of_singles(plan, branch) and is_chain(plan, branch) for branch in plan.branches)
 
 
