@@ -47,7 +47,7 @@ def operation(name: str, arguments: tuple[Bound, ...], type: DataType, scope: Sc
         if isinstance(argument, Constant) and not fits(argument.value):
             refuse_range(argument, scope, span)
             return FAULTY
-        if isinstance(argument, Operation) and argument.name == "cast" and not fits(units_in_one(argument.arguments[0].type, argument.type)):
+        if isinstance(argument, Operation) and argument.name == "cast" and not fits(_units_in_one_cast(argument)):
             _refuse_scale(argument, scope, span)
             return FAULTY
     scales = [each.scale for each in (type, *(argument.type for argument in arguments))]
@@ -68,6 +68,11 @@ def refuse_range(constant: Constant, scope: Scope, span: Span | None) -> None:
     written = f"{Decimal(constant.value).scaleb(-constant.type.scale, _EXACT).normalize(_EXACT):f}"
     hint = f"write it as a float: {written}e0" if constant.type.kind in NUMERIC else None
     scope.faults.error(f"the constant {written} is out of range: {constant.type} has 64 bits", span, hint)
+
+
+def _units_in_one_cast(cast: Operation) -> int:
+    """Return by how much a cast multiplies."""
+    return units_in_one(cast.arguments[0].type, cast.type)
 
 
 def _refuse_scale(cast: Operation, scope: Scope, span: Span | None) -> None:

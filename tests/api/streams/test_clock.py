@@ -69,7 +69,7 @@ def test_times_are_given_as_values_of_the_column():
     assert live.advance(datetime(1970, 1, 1, 0, 0, 6)).num_rows == 1
     with pytest.raises(cep.EventError, match="advance\\(\\) needs a time, or a stream that was made with idle="):
         live.advance()
-    told = r"time: 'noon' is no value of the column 'ts' of type timestamp\[ms\]; expected a datetime, or text such as '2026-01-31 08:00:00'$"
+    told = r"time: 'noon' is no value of .* timestamp\[ms\]; expected a datetime, or text such as '2026-01-31 08:00:00'$"
     with pytest.raises(cep.EventError, match=told):
         live.advance("noon")
 
