@@ -5,6 +5,10 @@ AND b2.x < c2.x``. A condition that names a group's variables holds in each repe
 
 ``SEQ(a, SEQ(b, c){0,2})`` is an OR of what it may be: no repetition, one, or two. The variables of
 a group that is repeated once at most, ``SEQ(b, c)?``, keep their names.
+
+Groups in groups are written out from the outermost to the innermost. So ``SEQ(b, SEQ(c){2}){2}`` has
+the variables ``b1``, ``c1_1``, ``c1_2``, ``b2``, ``c2_1``, ``c2_2``; and ``c1`` in WHERE stands for
+those of the first repetition.
 """
 
 from __future__ import annotations
@@ -22,8 +26,9 @@ from gpu_cep.lang.ast import And, Expression, Gap, Next, Node, Not, Or, PatternN
 from gpu_cep.lang.walks import children, declared
 
 MOST_REPETITIONS = 1024
+"""The most repetitions of a group, in all repetitions of the groups around it."""
 MOST_NUMBERS = 64
-"""The largest number of repetitions where a group may have several numbers of them: each is written out."""
+"""The same where a group, or one around it, may have several numbers of repetitions: each is written out."""
 MOST_CHOICES = 1024
 """The most choices of which groups are left out."""
 
@@ -32,10 +37,11 @@ NodeT = TypeVar("NodeT", bound=Node)
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A repeated composite: its node, and the variables in it."""
+    """A repeated composite: its node, the variables in it, and what stands between their names and the number of a repetition."""
 
     node: Repeat
     variables: frozenset[str]
+    separator: str
 
     @property
     def repetitions(self) -> range:
@@ -47,9 +53,13 @@ class _Group:
         """Return whether the variables of a repetition have its number."""
         return self.node.maximum != 1
 
+    def copies(self, name: str) -> list[str]:
+        """Return the names that stand for a variable of the group, one for each repetition."""
+        return [f"{name}{self.separator}{number}" for number in self.repetitions] if self.numbered else [name]
+
     def copied(self, node: NodeT, number: int) -> NodeT:
         """Return `node` with the variables of one repetition in place of the group's."""
-        return _renamed(node, {name: f"{name}{number}" for name in self.variables}) if self.numbered else node
+        return _renamed(node, {name: self.copies(name)[number - 1] for name in self.variables}) if self.numbered else node
 
     def written_out(self) -> list[PatternNode | None]:
         """Return the copies, as an OR of each number of them, the largest first; then None if there may be no copy."""
@@ -72,18 +82,36 @@ def expand_groups(query: Query) -> Query:
     WHERE b1.x < c1.x AND b2.x < c2.x AND a.x < c1.x
     >>> print(format_query(expand_groups(parse("PATTERN SEQ(a, SEQ(b, c){0,2}, d)"))))
     PATTERN OR(SEQ(a, OR(SEQ(SEQ(b1, c1), SEQ(b2, c2)), SEQ(SEQ(b1, c1))), d), SEQ(a, d))
+    >>> print(format_query(expand_groups(parse("PATTERN SEQ(a, SEQ(b, SEQ(c){2}){2}) WHERE b.x < c.x AND c1.x > 5"))))
+    PATTERN SEQ(a, SEQ(SEQ(b1, SEQ(SEQ(c1_1), SEQ(c1_2))), SEQ(b2, SEQ(SEQ(c2_1), SEQ(c2_2)))))
+    WHERE b1.x < c1_1.x AND b1.x < c1_2.x AND b2.x < c2_1.x AND b2.x < c2_2.x AND c1_1.x > 5 AND c1_2.x > 5
 
     Raises
     ------
     PatternError
         A name means no single variable: that of a copy is one of the query's, or RETURN names a group's variable.
     UnsupportedError
-        A group stands in a group, or has no largest number of repetitions.
+        A group has too many repetitions, or no largest number of them.
     """
-    groups = [_Group(node, frozenset(declared(node))) for node in _groups(query.pattern)]
-    if not groups:
-        return query
-    _check(query, groups)
+    refused = [fault for node in _groups(query.pattern) for fault in _refused(node)]
+    if refused:
+        raise UnsupportedError(refused)
+    numbered: frozenset[str] = frozenset()
+    while groups := _outermost(query.pattern, numbered):
+        _check(query, groups)
+        query = _written_out(query, groups)
+        numbered = numbered.union(copy for group in groups if group.numbered for name in group.variables for copy in group.copies(name))
+    return query
+
+
+def _outermost(pattern: PatternNode, numbered: frozenset[str]) -> list[_Group]:
+    """Return the groups that stand in no other one, each once; a number follows a name that is `numbered` behind a ``_``."""
+    found = {node: frozenset(declared(node)) for node in _groups(pattern)}
+    return [_Group(node, names, "" if names.isdisjoint(numbered) else "_") for node, names in found.items()]
+
+
+def _written_out(query: Query, groups: list[_Group]) -> Query:
+    """Return `query` with the copies of `groups`, in which others may stand."""
     return replace(
         query,
         pattern=_one_of(query.pattern, groups),
@@ -101,7 +129,8 @@ def _conditions(where: Expression, groups: list[_Group]) -> Expression:
 
 def _of_repetitions(conjunct: Expression, groups: list[_Group]) -> Iterator[Expression]:
     """Yield a condition for each choice of repetitions of the groups whose variables it names."""
-    named = [group for group in groups if group.variables.intersection(_names(conjunct))]
+    names = frozenset(_names(conjunct))
+    named = [group for group in groups if not group.variables.isdisjoint(names)]
     for numbers in product(*(group.repetitions for group in named)):
         copy = conjunct
         for group, number in zip(named, numbers, strict=True):
@@ -122,7 +151,7 @@ def _choices(node: PatternNode, groups: list[_Group], *, preceded: bool = False)
     """
     match node:
         case Repeat(element) if not isinstance(element, Variable):
-            return next(each for each in groups if each.node is node).written_out()
+            return next(each for each in groups if each.node == node).written_out()
         case Seq(elements):
             parts = [_choices(each, groups, preceded=preceded or place > 0) for place, each in enumerate(elements)]
             return [_sequence(node, choice, preceded=preceded) for choice in _products(parts, node)]
@@ -178,7 +207,15 @@ def _check_number(choices: int, node: PatternNode) -> None:
 def _copies(name: str, groups: list[_Group]) -> list[str]:
     """Return the names that stand for a variable once groups are expanded."""
     group = next((each for each in groups if name in each.variables), None)
-    return [name] if group is None or not group.numbered else [f"{name}{number}" for number in group.repetitions]
+    return [name] if group is None else group.copies(name)
+
+
+def _all_copies(name: str, group: _Group) -> list[str]:
+    """Return the names that stand for a variable of a group once the groups in it are expanded, too."""
+    first = group.copies(name)[0]
+    inner = _outermost(group.copied(group.node.element, 1), frozenset([first] if group.numbered or group.separator else []))
+    around = next((each for each in inner if first in each.variables), None)
+    return group.copies(name) if around is None else _all_copies(first, around)
 
 
 def _groups(node: PatternNode) -> Iterator[Repeat]:
@@ -194,14 +231,12 @@ def _groups(node: PatternNode) -> Iterator[Repeat]:
 
 def _check(query: Query, groups: list[_Group]) -> None:
     """Raise an error with all that has no clear meaning."""
-    refused = [fault for group in groups for fault in _refused(group.node)]
-    if refused:
-        raise UnsupportedError(refused)
     faults = [*_name_faults(query.pattern, groups)]
     numbered = frozenset[str]().union(*(group.variables for group in groups if group.numbered))
     for item in query.returns:
         for name in sorted(numbered.intersection(_names(item))):
-            hint = f"name a repetition: {', '.join(_copies(name, groups)[:3])}"
+            inside = next(group for group in groups if name in group.variables)
+            hint = f"name a repetition: {', '.join(_all_copies(name, inside)[:3])}"
             faults.append(Diagnostic(f"{name!r} stands in a repeated group, and so for several variables", item.span, hint))
     if faults:
         raise PatternError(faults)
@@ -209,10 +244,10 @@ def _check(query: Query, groups: list[_Group]) -> None:
 
 def _name_faults(pattern: PatternNode, groups: list[_Group]) -> Iterator[Diagnostic]:
     """Yield the names of the pattern that would mean several variables."""
-    everywhere = Counter(declared(pattern))
+    everywhere, grouped = Counter(declared(pattern)), Counter(chain.from_iterable(map(declared, _groups(pattern))))
     for name in sorted(frozenset[str]().union(*(group.variables for group in groups))):
         inside = next(group for group in groups if name in group.variables)
-        if everywhere[name] != Counter(declared(inside.node))[name]:
+        if everywhere[name] != grouped[name] or sum(name in group.variables for group in groups) > 1:
             yield Diagnostic(f"{name!r} stands in a repeated group, and outside of it", inside.node.span, "rename one of them")
         for copy in _copies(name, groups):
             if copy != name and copy in everywhere:
@@ -220,18 +255,26 @@ def _name_faults(pattern: PatternNode, groups: list[_Group]) -> Iterator[Diagnos
                 yield Diagnostic(message, inside.node.span, "rename one of them")
 
 
-def _refused(node: Repeat) -> Iterator[Diagnostic]:
-    """Yield why a composite cannot be repeated so."""
+def _refused(node: Repeat, around: int = 1, *, several: bool = False) -> Iterator[Diagnostic]:
+    """Yield why a composite, or one in it, cannot be repeated so.
+
+    `around`: how often the groups around it repeat it. `several`: whether one of them may have several numbers of repetitions.
+    """
     if not node.greedy:
         yield Diagnostic("a reluctant quantifier on a group is not supported", node.span, "the strategy says which repetitions there are")
     if node.maximum is None:
         message = "a group without a largest number of repetitions is not supported"
         yield Diagnostic(message, node.span, f"write the most that there may be: SEQ(b, c){{{node.minimum},{max(node.minimum, 5)}}}")
-    elif node.maximum > (most := MOST_REPETITIONS if node.minimum == node.maximum else MOST_NUMBERS):
-        message = f"a group of {'' if node.minimum == node.maximum else 'up to '}{node.maximum:,} repetitions is not supported"
+        return
+    several |= node.minimum != node.maximum > 1
+    copies = around * node.maximum
+    if copies > (most := MOST_NUMBERS if several else MOST_REPETITIONS):
+        where = "" if around == 1 else ", with those of the groups around it,"
+        message = f"a group of {'up to ' if several else ''}{copies:,} repetitions{where} is not supported"
         yield Diagnostic(message, node.span, f"up to {most:,} are")
-    if next(_groups(node.element), None) is not None:
-        yield Diagnostic("a repeated group in a repeated group is not supported", node.span, "write one of them out")
+        return
+    for inner in _groups(node.element):
+        yield from _refused(inner, copies, several=several)
 
 
 def _names(node: Node) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,6 +61,69 @@ def cases(draw: st.DrawFn) -> tuple[Case, Case]:
 @examples(150, 1_500)
 @given(cases(), st.data())
 def test_same_matches_as_written_out_and_as_the_oracle(pair, data):
+    grouped, written_out = pair
+    algorithm = data.draw(st.sampled_from(["auto", *applicable(written_out)]))
+    wanted = expected(written_out)
+    assert matches_of(answered(grouped, algorithm=algorithm, output="indices")) == wanted
+    assert expected(grouped) == wanted
+
+
+# A group in a group, where {i} is the inner one, and what of it is left without that.
+OUTER = (("SEQ(B b{n}, {i})", "SEQ(B b{n})"), ("SEQ({i}, B b{n})", "SEQ(B b{n})"), ("AND(A b{n}, {i})", "AND(A b{n})"),
+         ("SEQ(B b{n}, OR({i}, X x{n}))", None))  # fmt: skip
+INNER = ("SEQ(B c{n}, A d{n})", "SEQ(A c{n}+, B d{n})", "AND(A c{n}, B d{n})", "SEQ(A c{n}, NEXT(B d{n}))")
+# Conditions with the variables of one repetition of the outer group, {n}, and of the inner one, {m}.
+NESTED = ("", "c{m}.x <= d{m}.x", "b{n}.x <= c{m}.x", "a.x <= d{m}.x", "b{n}.k = d{m}.k OR c{m}.x = 0")
+
+
+@st.composite
+def nested_cases(draw: st.DrawFn) -> tuple[Case, Case]:
+    (outer, without), inner = draw(st.sampled_from(OUTER)), draw(st.sampled_from(INNER))
+    most, inner_most = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    least, inner_least = draw(st.integers(0, most)), draw(st.integers(0 if without else 1, inner_most))
+    repetitions = [str(n) for n in range(1, most + 1)] if most > 1 else [""]
+
+    def names(number: str) -> list[str]:
+        """The numbers of the inner repetitions in an outer one."""
+        return [f"{number}{'_' if number else ''}{m}" for m in range(1, inner_most + 1)] if inner_most > 1 else [number]
+
+    def copies(number: str) -> list[str]:
+        """What a repetition of the outer group may be."""
+        groups = [[inner.format(n=name) for name in names(number)[:count]] for count in range(inner_most, inner_least - 1, -1)]
+        return [(outer if group else without).format(n=number, i=f"SEQ({', '.join(group)})") for group in groups]
+
+    choices = [choice for count in range(most, max(least, 1) - 1, -1) for choice in product(*map(copies, repetitions[:count]))]
+    condition = draw(st.sampled_from(NESTED))
+    numbers = [(number, name) for number in repetitions for name in names(number)]
+    wanted = dict.fromkeys(f"({condition.format(n=number, m=name)})" for number, name in numbers if condition)
+    if draw(st.booleans()):
+        # a number of the outer group alone names all repetitions of the inner one, where that has numbers
+        condition, wanted = "a.x <= d.x AND c1.x <= 1", dict.fromkeys(
+            [*(f"a.x <= d{name}.x" for _, name in numbers), *(f"c{name}.x <= 1" for number, name in numbers if name.startswith("1")
+                                                              and (number == "1" or name == "1"))]
+        )  # fmt: skip
+        if numbers == [("", "")]:
+            condition, wanted = "a.x <= d.x", dict.fromkeys(["a.x <= d.x"])
+    group = outer.format(n="", i=f"{inner.format(n='')}{{{inner_least},{inner_most}}}") + f"{{{least},{most}}}"
+    letters, values = st.sampled_from("ABABABX"), st.sampled_from((0, 0, 1, None))
+    size = draw(st.sampled_from((0, 4, 6, 8, 9, 9)))
+    drawn = [draw(st.lists(each, min_size=size, max_size=size)) for each in (letters, values, values)]
+    events = pa.table({
+        "ts": pa.array(range(size), pa.int64()), "type": pa.array(drawn[0], pa.string()),
+        "k": pa.array(drawn[1], pa.int64()), "x": pa.array(drawn[2], pa.int64()),
+    })  # fmt: skip
+    options = {"strategy": draw(st.sampled_from(STRATEGIES))}
+
+    def case(pattern: str, where: str) -> Case:
+        return Case(f"PATTERN {pattern}{f' WHERE {where}' if where else ''} WITHIN 9", events, options)
+
+    written_out = [f"SEQ(A a, {', '.join(choice)})" for choice in choices] + ([] if least else ["SEQ(A a)"])
+    return case(f"SEQ(A a, {group})", condition.format(n="", m="")), case(f"OR({', '.join(written_out)})", " AND ".join(wanted))
+
+
+@examples(120, 1_500)
+@given(nested_cases(), st.data())
+def test_groups_in_groups_are_the_same_as_written_out(pair, data):
     grouped, written_out = pair
     algorithm = data.draw(st.sampled_from(["auto", *applicable(written_out)]))
     wanted = expected(written_out)

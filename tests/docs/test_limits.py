@@ -111,7 +111,10 @@ LIMITS = {
     "branches of a pattern, which `a?` doubles": Limit(
         normalize.MAX_BRANCHES, lambda n: match(f"PATTERN OR({', '.join(f'v{v}' for v in range(n))})"), UnsupportedError
     ),
-    "repetitions of a group that may have several numbers of them, `SEQ(…){n,m}`": Limit(
+    "repetitions of a group in all repetitions of the groups around it": Limit(
+        groups.MOST_REPETITIONS, lambda n: as_query(f"PATTERN SEQ(a){{{n}}}"), UnsupportedError
+    ),
+    "the same where one of them may have several numbers of repetitions, `SEQ(…){n,m}`": Limit(
         groups.MOST_NUMBERS, lambda n: as_query(f"PATTERN SEQ(a, b){{1,{n}}}"), UnsupportedError
     ),
     "bounds of a quantifier": Limit(normalize.MAX_BOUND, lambda n: match(f"PATTERN a{{{n}}}"), UnsupportedError),

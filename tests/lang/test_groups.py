@@ -54,6 +54,25 @@ def test_reading_and_writing(text, tree):
          "SEQ(SEQ(SEQ(b1), SEQ(b2)), SEQ(SEQ(c1), SEQ(c2))) WHERE b1.x < c1.x AND b1.x < c2.x AND b2.x < c1.x AND b2.x < c2.x"),
         ("SEQ(b+, c){2} WHERE sum(b.x) > 1 AND prev(b.x) < b.x RETURN b2.x",
          "SEQ(SEQ(b1+, c1), SEQ(b2+, c2)) WHERE sum(b1.x) > 1 AND sum(b2.x) > 1 AND prev(b1.x) < b1.x AND prev(b2.x) < b2.x RETURN b2.x"),
+        ("SEQ(b, SEQ(c, d){2}){2} WHERE b.x < c.x AND c.x < d.x AND c2.x = 1 AND d1_2.x = 2",
+         "SEQ(SEQ(b1, SEQ(SEQ(c1_1, d1_1), SEQ(c1_2, d1_2))), SEQ(b2, SEQ(SEQ(c2_1, d2_1), SEQ(c2_2, d2_2)))) WHERE "
+         "b1.x < c1_1.x AND b1.x < c1_2.x AND b2.x < c2_1.x AND b2.x < c2_2.x AND c1_1.x < d1_1.x AND c1_2.x < d1_2.x "
+         "AND c2_1.x < d2_1.x AND c2_2.x < d2_2.x AND c2_1.x = 1 AND c2_2.x = 1 AND d1_2.x = 2"),
+        ("SEQ(SEQ(SEQ(c){2}){2}){2} WHERE skip_till_any_match(c) { c2_1.x = 1 } RETURN c2_1_2.x",
+         "SEQ(SEQ(SEQ(SEQ(SEQ(SEQ(c1_1_1), SEQ(c1_1_2))), SEQ(SEQ(SEQ(c1_2_1), SEQ(c1_2_2))))), "
+         "SEQ(SEQ(SEQ(SEQ(SEQ(c2_1_1), SEQ(c2_1_2))), SEQ(SEQ(SEQ(c2_2_1), SEQ(c2_2_2)))))) "
+         "WHERE skip_till_any_match(c1_1_1, c1_1_2, c1_2_1, c1_2_2, c2_1_1, c2_1_2, c2_2_1, c2_2_2) "
+         "{ c2_1_1.x = 1 AND c2_1_2.x = 1 } RETURN c2_1_2.x"),
+        ("SEQ(b, SEQ(SEQ(c){2}){1}){2}",
+         "SEQ(SEQ(b1, SEQ(SEQ(SEQ(SEQ(c1_1), SEQ(c1_2))))), SEQ(b2, SEQ(SEQ(SEQ(SEQ(c2_1), SEQ(c2_2))))))"),
+        ("SEQ(a, SEQ(b, SEQ(c){2})?)", "OR(SEQ(a, SEQ(SEQ(b, SEQ(SEQ(c1), SEQ(c2))))), SEQ(a))"),
+        ("SEQ(b, SEQ(c)?){2}",
+         "OR(SEQ(SEQ(b1, SEQ(SEQ(c1))), SEQ(b2, SEQ(SEQ(c2)))), SEQ(SEQ(b1, SEQ(SEQ(c1))), SEQ(b2)), "
+         "SEQ(SEQ(b1), SEQ(b2, SEQ(SEQ(c2)))), SEQ(SEQ(b1), SEQ(b2)))"),
+        ("SEQ(a, SEQ(b, SEQ(c){2}){1,2})",
+         "SEQ(a, OR(SEQ(SEQ(b1, SEQ(SEQ(c1_1), SEQ(c1_2))), SEQ(b2, SEQ(SEQ(c2_1), SEQ(c2_2)))), "
+         "SEQ(SEQ(b1, SEQ(SEQ(c1_1), SEQ(c1_2))))))"),
+        ("OR(SEQ(a, SEQ(b){2}), SEQ(d, SEQ(b){2}))", "OR(SEQ(a, SEQ(SEQ(b1), SEQ(b2))), SEQ(d, SEQ(SEQ(b1), SEQ(b2))))"),
         ("SEQ(a, SEQ(b, c){2}) WHERE skip_till_any_match(a, b, c) { a.x = 1 }",
          "SEQ(a, SEQ(SEQ(b1, c1), SEQ(b2, c2))) WHERE skip_till_any_match(a, b1, c1, b2, c2) { a.x = 1 }"),
     ],
@@ -61,6 +80,7 @@ def test_reading_and_writing(text, tree):
 def test_a_group_stands_for_its_copies(group, written_out):
     expanded, wanted = expand_groups(parse(f"PATTERN {group}")), parse(f"PATTERN {written_out}")
     assert set(expanded.strategy_variables) == set(wanted.strategy_variables)
+    assert expand_groups(expanded) is expanded
     assert (expanded.pattern, expanded.where, expanded.returns) == (wanted.pattern, wanted.where, wanted.returns)
 
 
@@ -89,7 +109,25 @@ def test_the_builder_repeats_groups():
         ("SEQ(a, SEQ(b, c){2,})", r"a group without a largest number of repetitions is not supported(.|\n)*SEQ\(b, c\)\{2,5\}"),
         ("SEQ(a, SEQ(b, c){2,65})", "a group of up to 65 repetitions is not supported"),
         (f"AND({', '.join(f'SEQ(b{n}_)?' for n in range(11))})", "2,048 choices of groups that are left out is not supported"),
-        ("SEQ(a, SEQ(b, SEQ(c, d){2}){2})", "a repeated group in a repeated group is not supported"),
+        ("SEQ(a, SEQ(b, SEQ(c, d){2,}){2})", "a group without a largest number of repetitions is not supported"),
+        (
+            "SEQ(b, SEQ(c){4}){257}",
+            "a group of 1,028 repetitions, with those of the groups around it, is not supported(.|\n)*up to 1,024 are",
+        ),
+        (
+            "SEQ(b, SEQ(c){1,3}){22}",
+            "a group of up to 66 repetitions, with those of the groups around it, is not supported(.|\n)*up to 64 are",
+        ),
+        ("SEQ(b, SEQ(c){3}){1,22}", "a group of up to 66 repetitions"),
+        ("SEQ(b, SEQ(c)?){11}", "2,048 choices of groups that are left out is not supported"),
+        ("SEQ(b, SEQ(c){2}){2} RETURN c.x", "'c' stands in a repeated group(.|\n)*name a repetition: c1_1, c1_2"),
+        ("SEQ(b, SEQ(SEQ(c){2}){1}){2} RETURN c.x", "name a repetition: c1_1, c1_2"),
+        ("SEQ(b, SEQ(c){2}){2} RETURN c2.x", "'c2' stands in a repeated group(.|\n)*name a repetition: c2_1, c2_2"),
+        ("SEQ(SEQ(b, SEQ(c){2}){2}, c1_2)", "'c1_2' is a variable of the query, and a copy of 'c1' in a repeated group"),
+        ("SEQ(SEQ(b, SEQ(c){2}){2}, c1)", "'c1' is a variable of the query, and a copy of 'c' in a repeated group"),
+        ("SEQ(SEQ(b, SEQ(c){2}){2}, SEQ(c1_){2})", "'c1_1' is a variable of the query, and a copy of 'c1'"),
+        ("SEQ(SEQ(b, SEQ(c){2}){2}, c)", "'c' stands in a repeated group, and outside of it"),
+        ("SEQ(c, SEQ(b, c){2})", "'c' stands in a repeated group, and outside of it"),
         ("SEQ(a, SEQ(b, c){1025})", "a group of 1,025 repetitions is not supported"),
         ("SEQ(a, SEQ(b, c){2}, b1)", "'b1' is a variable of the query, and a copy of 'b' in a repeated group"),
         ("SEQ(a, OR(SEQ(b, c){2}, b))", "'b' stands in a repeated group, and outside of it"),
