@@ -71,7 +71,7 @@ def text_buffers(array: pa.Array) -> TextBuffers:
 
 
 # Values from which an array lies in Arrow's memory.
-_MANY = 1 << 17
+_MANY = 1 << 14
 
 
 def new_values(shape: int | tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray[Any]:

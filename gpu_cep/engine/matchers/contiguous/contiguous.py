@@ -14,6 +14,7 @@ from gpu_cep.engine.events.matches import Counts, Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.runs import ContiguousMatches
+from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.engine.windows.lifted_labels import (
@@ -64,7 +65,10 @@ class Contiguous:
             if self.search.kept_matches == KEEP_DISJOINT:
                 starts, last = self._keep_disjoint(batch, starts, last)
             counts = self._counts(batch, starts, last, sequence, clock, length)
-            return ContiguousMatches(starts + batch.low, last + np.int64(batch.low), counts)
+            ends = new_values(len(starts), np.int64), new_values(len(starts), np.int64)
+            for own, within in zip(ends, (starts, last), strict=True):
+                np.add(within, batch.low, out=own)
+            return ContiguousMatches(*ends, counts)
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return the starts of the matches (ascending), and 1 for each."""
@@ -85,11 +89,11 @@ class Contiguous:
         """Return the events of the batch at which matches start that are asked for, and the last event of each."""
         own, ordered, tables = self.search.own, self.search.ordered, self.search.tables
         prefix = variable_bits(tables, sequence.enters)[: first_singles(tables)]
-        starts = np.empty(batch.own - batch.low + 1, np.int64)
+        starts = new_values(batch.own - batch.low + 1, np.int64)
         starts = starts[: select_entering(batch.own - batch.low, sequence.enters, prefix, starts)]
         if own != WHOLE:
             starts = starts[own.among(ordered, batch.low + starts)]
-        last = np.empty(len(starts), np.int32)
+        last = new_values(len(starts), np.int32)
         self._share(batch, len(starts), lambda span: find_last_events(*span, starts, clock, length, sequence, last))
         count = keep_matches(starts, last)
         return starts[:count], last[:count]
@@ -102,7 +106,7 @@ class Contiguous:
         counts = counts_by_ends(self.search.tables, starts, last)
         if counts is not None:
             return counts
-        bound: Counts = np.empty((len(starts), len(sequence.mask)), np.int32)
+        bound: Counts = new_values((len(starts), len(sequence.mask)), np.int32)
         self._share(batch, len(starts), lambda span: count_bound(*span, starts, clock, length, sequence, bound))
         return bound
 
