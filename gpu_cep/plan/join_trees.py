@@ -33,7 +33,7 @@ _MOST = 500.0
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Single:
     """The events of one variable."""
 
     variable: int
@@ -47,15 +47,15 @@ class Join:
     right: Tree
 
 
-Tree = Leaf | Join
+Tree = Single | Join
 
 
-def leaves(tree: Tree) -> list[int]:
+def joined_variables(tree: Tree) -> list[int]:
     """Return the variables of a tree from left to right."""
     found, pending = [], [tree]
     while pending:
         match pending.pop():
-            case Leaf(variable=v):
+            case Single(variable=v):
                 found.append(v)
             case Join(left=left, right=right):
                 pending += (right, left)
@@ -65,7 +65,7 @@ def leaves(tree: Tree) -> list[int]:
 def tree_text(tree: Tree, names: Sequence[str]) -> str:
     """Return a tree as text, with parentheses around the two sides of each join."""
     match tree:
-        case Leaf(variable=v):
+        case Single(variable=v):
             return names[v]
         case Join(left=left, right=right):
             return f"({tree_text(left, names)} {tree_text(right, names)})"
@@ -79,7 +79,7 @@ def demands_equality(condition: PlannedCondition) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Relation:
+class EstimatedCondition:
     """A condition, as the cost model sees it.
 
     `variables`: the mask of its variables.
@@ -100,14 +100,14 @@ class JoinStatistics:
     `counts`: the number of events of each variable.
     `before`: for each variable the mask of those before it.
     `share`: the share of events in a window.
-    `relations`: the conditions.
+    `conditions`: the conditions.
     `judged`: for each negation the mask of the variables that must be bound before it is judged.
     """
 
     counts: tuple[int, ...]
     before: tuple[int, ...]
     share: float
-    relations: tuple[Relation, ...]
+    conditions: tuple[EstimatedCondition, ...]
     judged: tuple[int, ...] = ()
 
     def round_down(self) -> JoinStatistics:
@@ -116,7 +116,7 @@ class JoinStatistics:
             tuple(1 << max(count, 1).bit_length() - 1 for count in self.counts),
             self.before,
             _power(self.share),
-            tuple(Relation(each.variables, _power(each.selectivity), each.group) for each in self.relations),
+            tuple(EstimatedCondition(each.variables, _power(each.selectivity), each.group) for each in self.conditions),
             self.judged,
         )
 
@@ -164,7 +164,7 @@ def estimate(statistics: JoinStatistics, variables: int) -> RowEstimate:
 def extend_estimate(statistics: JoinStatistics, found: RowEstimate, variables: int, v: int) -> RowEstimate:
     """Return the estimate for `variables` and v; `found` is the one for `variables`."""
     joined = variables | 1 << v
-    decided = [each for each in statistics.relations if each.variables >> v & 1 and not each.variables & ~joined]
+    decided = [each for each in statistics.conditions if each.variables >> v & 1 and not each.variables & ~joined]
     hashed = sum(math.log2(each.selectivity) for each in _independent(statistics, decided, variables, v))
     tested = sum(math.log2(each.selectivity) for each in decided if each.group < 0)
     fitting = _in_window(joined, statistics.share) - _in_window(variables, statistics.share) - _out_of_order(statistics, variables, v)
@@ -175,7 +175,7 @@ def extend_estimate(statistics: JoinStatistics, found: RowEstimate, variables: i
     )
 
 
-def _independent(statistics: JoinStatistics, decided: list[Relation], variables: int, v: int) -> Iterator[Relation]:
+def _independent(statistics: JoinStatistics, decided: list[EstimatedCondition], variables: int, v: int) -> Iterator[EstimatedCondition]:
     """Yield the equalities that relate v to `variables` and do not follow from one another."""
     implied: dict[int, int] = {}
     for each in decided:
@@ -190,7 +190,7 @@ def _equal(statistics: JoinStatistics, group: int, found: int, variables: int) -
 
     Only equalities among `variables` count.
     """
-    edges = [each.variables for each in statistics.relations if each.group == group and not each.variables & ~variables]
+    edges = [each.variables for each in statistics.conditions if each.group == group and not each.variables & ~variables]
     grown = found
     for _ in edges:
         for edge in edges:
@@ -258,7 +258,7 @@ def tree_cost(statistics: JoinStatistics, tree: Tree) -> TreeCost:
             case Join(left=left, right=right) as each:
                 one, other, both = (estimate(statistics, _mask(side)) for side in (left, right, each))
                 judged = statistics.count_judged(_mask(left), _mask(right))
-                cost += join_cost(one, other, both, _orders(one, other, both, len(leaves(right))), judged)
+                cost += join_cost(one, other, both, _orders(one, other, both, len(joined_variables(right))), judged)
                 pairs += _pairs(one, other, both)
                 pending += (left, right)
     return TreeCost(cost, pairs, _number(estimate(statistics, _mask(tree)).rows))
@@ -266,7 +266,7 @@ def tree_cost(statistics: JoinStatistics, tree: Tree) -> TreeCost:
 
 def _mask(tree: Tree) -> int:
     """Return the mask of the variables of a tree."""
-    return sum(1 << v for v in leaves(tree))
+    return sum(1 << v for v in joined_variables(tree))
 
 
 def _number(logarithm: float) -> float:
@@ -285,12 +285,12 @@ def _compare_trees(statistics: JoinStatistics) -> Tree:
     """Return the cheapest of all trees."""
     full = (1 << len(statistics.counts)) - 1
     estimates, costs = [RowEstimate()], [0.0]
-    trees: list[Tree] = [Leaf(0)]  # stands for the empty set; never used
+    trees: list[Tree] = [Single(0)]  # stands for the empty set; never used
     for variables in range(1, full + 1):
         highest = variables.bit_length() - 1
         rest = variables ^ 1 << highest
         estimates.append(extend_estimate(statistics, estimates[rest], rest, highest))
-        cost, tree = (math.inf, trees[0]) if rest else (0.0, Leaf(highest))
+        cost, tree = (math.inf, trees[0]) if rest else (0.0, Single(highest))
         left = variables & variables - 1
         while left:
             right = variables ^ left
@@ -310,7 +310,7 @@ def grow_tree(statistics: JoinStatistics) -> Tree:
     remaining = set(range(len(statistics.counts)))
     first = min(remaining, key=lambda v: statistics.counts[v])
     events = {v: estimate(statistics, 1 << v) for v in remaining}
-    tree: Tree = Leaf(first)
+    tree: Tree = Single(first)
     found, seen = events[first], 1 << first
     remaining.discard(first)
     while remaining:
@@ -320,6 +320,6 @@ def grow_tree(statistics: JoinStatistics) -> Tree:
             for v, each in grown.items()
         }
         v = min(remaining, key=lambda u: (costs[u], u))
-        tree, found, seen = Join(tree, Leaf(v)), grown[v], seen | 1 << v
+        tree, found, seen = Join(tree, Single(v)), grown[v], seen | 1 << v
         remaining.discard(v)
     return tree

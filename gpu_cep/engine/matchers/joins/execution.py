@@ -14,7 +14,7 @@ from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.partial_matches import concatenate, new_table, table_of_events, take_rows
 from gpu_cep.engine.matchers.joins.sides import hash_keys, relate_sides
 from gpu_cep.engine.matchers.joins.workplace import Workplace, places_in
-from gpu_cep.plan.join_trees import Join, Leaf, Tree, leaves
+from gpu_cep.plan.join_trees import Join, Single, Tree, joined_variables
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array
 from gpu_cep_kernels.device.packing import to_device
@@ -96,9 +96,9 @@ class BatchJoins:
     where: Workplace
 
     def tables(self, tree: Tree) -> Iterator[PartialMatches]:
-        """Yield the rows of a tree, table by table; variables stand in the order of the tree's leaves."""
+        """Yield the rows of a tree, table by table; variables stand in the order of the tree."""
         match tree:
-            case Leaf(variable=v):
+            case Single(variable=v):
                 yield self._leaf_rows(v)
             case Join():
                 for chunk in self.chunks(tree):
@@ -110,7 +110,9 @@ class BatchJoins:
 
         Each block of the right side meets all rows of the left.
         """
-        sides = relate_sides(self.pattern, self.conditions, leaves(tree.left), leaves(tree.right), exclusive=self.exclusive)
+        sides = relate_sides(
+            self.pattern, self.conditions, joined_variables(tree.left), joined_variables(tree.right), exclusive=self.exclusive
+        )
         left_keys, right_keys = to_device(self.where.place, hash_keys(self.conditions, sides))
         pairing = _Pairing(to_device(self.where.place, sides), self._may_fail(sides), self._end_of_starts(tree))
         for block in self._blocks(tree.right, self.where.bounds.indexed):
@@ -127,15 +129,15 @@ class BatchJoins:
         """Return a row for each event of variable v."""
         first = int(self.buffers.first[v])
         events = self.buffers.events[first : self.buffers.first[v + 1]]
-        size = int(np.searchsorted(events, self._end_of_starts(Leaf(v))))
-        return self.negations.filter_rows(Leaf(v), table_of_events(self.listed[first : first + size]))
+        size = int(np.searchsorted(events, self._end_of_starts(Single(v))))
+        return self.negations.filter_rows(Single(v), table_of_events(self.listed[first : first + size]))
 
     def _end_of_starts(self, tree: Tree) -> int:
         """Return the event before which each row of a tree must begin.
 
         It is the end of the batch's own events if the rows bind the first event of a match.
         """
-        begins = set(np.flatnonzero(~self.pattern.precedes.any(axis=0))) <= set(leaves(tree))
+        begins = set(np.flatnonzero(~self.pattern.precedes.any(axis=0))) <= set(joined_variables(tree))
         return self.own if begins else len(self.streams.times)
 
     def _left_blocks(self, tree: Tree) -> Iterator[PartialMatches]:
@@ -144,7 +146,7 @@ class BatchJoins:
         A join keeps numbers for each row of such a table, so the rows of a leaf are cut, too.
         """
         match tree:
-            case Leaf(variable=v):
+            case Single(variable=v):
                 events = self._leaf_rows(v).first
                 yield from (table_of_events(events[low:high]) for low, high in blocks(0, len(events), self.where.bounds.rows))
             case Join():

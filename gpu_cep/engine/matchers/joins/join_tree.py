@@ -21,7 +21,7 @@ from gpu_cep.engine.matchers.search import Search, count_starts, entry_of_match
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.plan.costs import Estimate
-from gpu_cep.plan.join_trees import Join, Tree, cheapest_tree, leaves, tree_cost, tree_text
+from gpu_cep.plan.join_trees import Join, Tree, cheapest_tree, joined_variables, tree_cost, tree_text
 from gpu_cep_kernels.device.interface import Device
 from gpu_cep_kernels.matches.hashing import PartialMatches
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
@@ -161,7 +161,7 @@ class _PlannedJoins:
         counts = ones(len(table.first), len(table.events))
         self.account.spend_matches(counts.size, table.first, np.ones(len(counts), np.int64))
         events = np.empty(counts.shape, np.int64)
-        for v, bound in zip(leaves(self.tree), table.events, strict=True):
+        for v, bound in zip(joined_variables(self.tree), table.events, strict=True):
             np.add(bound, self.account.low, out=events[:, v], dtype=np.int64)
         return Matches(np.add(table.first, self.account.low, dtype=np.int64), counts, events.ravel())
 

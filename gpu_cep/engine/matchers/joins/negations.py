@@ -14,7 +14,7 @@ import numpy as np
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.matchers.joins.partial_matches import take_rows
 from gpu_cep.engine.matchers.match_tables import failed_condition
-from gpu_cep.plan.join_trees import Join, Tree, leaves
+from gpu_cep.plan.join_trees import Join, Tree, joined_variables
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.joins.table_joins import judge_rows
 from gpu_cep_kernels.matches.hashing import PartialMatches
@@ -45,14 +45,14 @@ class JoinNegations:
 
     def _judgeable(self, tree: Tree) -> Indices:
         """Return the negations that need only variables that the rows of a tree bind."""
-        return np.flatnonzero(~np.delete(self.needs, leaves(tree), axis=1).any(axis=1))
+        return np.flatnonzero(~np.delete(self.needs, joined_variables(tree), axis=1).any(axis=1))
 
     def filter_rows(self, tree: Tree, table: PartialMatches) -> PartialMatches:
         """Return the rows of a tree that are not ruled out by the negations judged at it."""
         judged = self.judged_at(tree)
         if not len(judged):
             return table
-        variables, keep = np.array(leaves(tree), np.int64), np.empty(len(table.first), np.bool_)
+        variables, keep = np.array(joined_variables(tree), np.int64), np.empty(len(table.first), np.bool_)
 
         def judge(part: tuple[EventPath, tuple[int, int]]) -> int:
             run, (low, high) = part

@@ -9,7 +9,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.window_share import _SAMPLE, measure_window_share, sample_places
-from gpu_cep.plan.join_trees import JoinStatistics, Relation
+from gpu_cep.plan.join_trees import EstimatedCondition, JoinStatistics
 from gpu_cep_kernels.phase_one.input_buffers import InputBuffers, Streams
 from gpu_cep_kernels.rules.scalars import EQ
 from gpu_cep_kernels.rules.tables import BY_INTS, ColumnBank, ConditionTable, Flags
@@ -30,14 +30,14 @@ def join_statistics(search: Search, batch: Batch, buffers: InputBuffers, streams
     groups = equality_groups(search.tables.conditions, len(branch.before))
     share = measure_window_share(batch, buffers, streams, branch.before)
     window_size = share * len(streams.times)
-    relations = (
-        Relation(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, window_size, c), group)
+    conditions = (
+        EstimatedCondition(sum(1 << v for v in condition.variables), _selectivity(search, batch, buffers, window_size, c), group)
         for c, (condition, group) in enumerate(zip(branch.conditions, groups, strict=True))
         # the others are read by negations
         if max(condition.variables) < len(branch.before)
     )
     judged = tuple(sum(1 << int(v) for v in np.flatnonzero(needed)) for needed in needs)
-    return JoinStatistics(tuple(np.diff(buffers.first).tolist()), branch.before, share, tuple(relations), judged)
+    return JoinStatistics(tuple(np.diff(buffers.first).tolist()), branch.before, share, tuple(conditions), judged)
 
 
 def equality_groups(table: ConditionTable, positives: int) -> list[int]:

@@ -14,7 +14,7 @@ import gpu_cep
 from gpu_cep import errors
 from gpu_cep.engine.matchers.joins import device_joins, join_tree, workplace
 from gpu_cep.engine.run import cut_batches
-from gpu_cep.plan.join_trees import Join, Leaf
+from gpu_cep.plan.join_trees import Join, Single
 from gpu_cep_kernels.device import packing
 from tests.gpu.spoilt_device import SpoiltDevice, cupy_if_installed
 
@@ -27,7 +27,7 @@ QUERIES = {
     "a number of events": "PATTERN SEQ(A a, B b, C c) WHERE a.k <> c.k WITHIN 12 EVENTS",
     "one variable": "PATTERN A a WHERE a.x > 25",
 }
-BUSHY = Join(Join(Leaf(3), Leaf(2)), Join(Leaf(1), Leaf(0)))
+BUSHY = Join(Join(Single(3), Single(2)), Join(Single(1), Single(0)))
 
 
 def events(size=500):

@@ -14,12 +14,17 @@ import gpu_cep
 from gpu_cep import errors
 from gpu_cep.engine.events.batches import cut_batches
 from gpu_cep.engine.matchers.joins import execution, join_tree
-from gpu_cep.plan.join_trees import Join, Leaf
+from gpu_cep.plan.join_trees import Join, Single
 from tests.effort import every_pair
 
 KEYED = "PATTERN SEQ(A a, B b, AND(C c, D d)) WHERE a.k = b.k AND c.y = d.y AND a.x < d.x AND a.x + c.x > b.x WITHIN 60"
-BUSHY = Join(Join(Leaf(3), Leaf(2)), Join(Leaf(1), Leaf(0)))
-TREES = [None, BUSHY, Join(Leaf(1), Join(Leaf(3), Join(Leaf(0), Leaf(2)))), Join(Join(Join(Leaf(3), Leaf(1)), Leaf(0)), Leaf(2))]
+BUSHY = Join(Join(Single(3), Single(2)), Join(Single(1), Single(0)))
+TREES = [
+    None,
+    BUSHY,
+    Join(Single(1), Join(Single(3), Join(Single(0), Single(2)))),
+    Join(Join(Join(Single(3), Single(1)), Single(0)), Single(2)),
+]
 
 
 def events(size=600):
@@ -166,7 +171,7 @@ NEGATED = [
 
 @every_pair(
     query=NEGATED,
-    tree=[None, Join(Leaf(2), Join(Leaf(1), Leaf(0))), Join(Join(Leaf(0), Leaf(2)), Leaf(1))],
+    tree=[None, Join(Single(2), Join(Single(1), Single(0))), Join(Join(Single(0), Single(2)), Single(1))],
     ties=["strict", "position"],
     threads=[1, 2],
 )
@@ -185,7 +190,7 @@ def test_what_is_negated_is_not_joined():
     table = pa.table({"ts": range(size), "type": ["A", "N", "B"] * 50 + ["C"] * 150, "k": [0] * size})
     query = "PATTERN SEQ(A a, NOT(N n), B b, C c) WHERE a.k = c.k WITHIN 3000"
     profile = gpu_cep.Profile()
-    with with_tree(Join(Join(Leaf(0), Leaf(1)), Leaf(2))):
+    with with_tree(Join(Join(Single(0), Single(1)), Single(2))):
         assert matched(table, query, prune=False, profile=profile).num_rows == 0
     assert profile.counts["pairs"] == 50 * 51 // 2
 
@@ -200,7 +205,7 @@ def test_a_negation_beside_the_only_variable(threads, output):
         assert matched(table, query, threads=threads, output=output).equals(wanted)
 
 
-@pytest.mark.parametrize("tree", [Join(Leaf(0), Join(Leaf(1), Leaf(2))), Join(Join(Leaf(0), Leaf(1)), Leaf(2))])
+@pytest.mark.parametrize("tree", [Join(Single(0), Join(Single(1), Single(2))), Join(Join(Single(0), Single(1)), Single(2))])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_overflow_beside_a_match_names_condition_and_window(tree, threads):
     types, x = ["A", "N", "B", "C"], [2**62, 2**62, 1, 1]

@@ -16,7 +16,7 @@ from gpu_cep.engine.matchers.joins.execution import BatchJoins
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.workplace import cpu_workplace
 from gpu_cep.engine.windows.batch_events import input_buffers
-from gpu_cep.plan.join_trees import Join, Leaf, leaves
+from gpu_cep.plan.join_trees import Join, Single, joined_variables
 from gpu_cep_kernels.phase_one.input_buffers import Streams
 from gpu_cep_kernels.rules.path_arrays import new_path
 from gpu_cep_kernels.rules.tables import ColumnBank, Conditions
@@ -36,7 +36,7 @@ NO_COLUMNS = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), NO_WORDS, 
 def trees(draw, variables):
     """A tree of joins of these variables, which may stand in any order."""
     if len(variables) == 1:
-        return Leaf(variables[0])
+        return Single(variables[0])
     cut = draw(st.integers(1, len(variables) - 1))
     return Join(draw(trees(variables[:cut])), draw(trees(variables[cut:])))
 
@@ -84,7 +84,7 @@ def by_definition(pattern, stream, own):
 
 
 def rows(tables, tree):
-    found = [table.events[np.argsort(leaves(tree))].T for table in tables]
+    found = [table.events[np.argsort(joined_variables(tree))].T for table in tables]
     return sorted(tuple(row) for table in found for row in table.tolist())
 
 
@@ -104,13 +104,15 @@ def test_neither_the_size_of_tables_nor_threads_change_anything(drawn, candidate
 @given(SINGLE.flatmap(lambda pattern: st.tuples(st.just(pattern), label_streams(len(pattern.level), exclusive=True))))
 def test_events_of_one_variable_each_need_no_comparison(drawn):
     pattern, stream = drawn
-    tree = Leaf(0)
+    tree = Single(0)
     for v in range(1, len(pattern.level)):
-        tree = Join(tree, Leaf(v))
+        tree = Join(tree, Single(v))
     assert rows(joining(pattern, stream, 9, Account(), exclusive=True).tables(tree), tree) == by_definition(pattern, stream, 9)
 
 
-@pytest.mark.parametrize("tree", [Join(Join(Leaf(0), Leaf(1)), Leaf(2)), Join(Leaf(0), Join(Leaf(1), Leaf(2)))], ids=["left", "right"])
+@pytest.mark.parametrize(
+    "tree", [Join(Join(Single(0), Single(1)), Single(2)), Join(Single(0), Join(Single(1), Single(2)))], ids=["left", "right"]
+)
 def test_no_table_outgrows_its_bounds(tree):
     """Of 60 events that fit everywhere there are 34,220 sequences of three."""
     account = Account()
@@ -124,7 +126,7 @@ def test_no_table_outgrows_its_bounds(tree):
 
 def test_on_many_threads_a_call_has_a_row_for_each_as_far_as_its_bounds_go():
     """Each row of the left table has up to 59 candidates, more than a call may look at on one thread."""
-    account, tree = Account(), Join(Leaf(0), Leaf(1))
+    account, tree = Account(), Join(Single(0), Single(1))
     with patch.multiple(workplace, _CANDIDATES=10, _SHARED_CANDIDATES=200):
         found = rows(joining(Pattern((1, 1), ((1, 1),) * 2), DENSE, 60, account, threads=16).tables(tree), tree)
     assert len(found) == 1_770
@@ -133,6 +135,6 @@ def test_on_many_threads_a_call_has_a_row_for_each_as_far_as_its_bounds_go():
 
 def test_rows_that_cannot_begin_a_match_in_time_are_not_joined():
     account = Account()
-    (table,) = joining(SEQUENCE, DENSE, 1, account).tables(Join(Leaf(0), Leaf(1)))
+    (table,) = joining(SEQUENCE, DENSE, 1, account).tables(Join(Single(0), Single(1)))
     assert table.first.tolist() == [0] * 59
     assert sum(account.candidates) == 59

@@ -52,16 +52,16 @@ def test_windows_end_with_their_stream():
     [("a.k = b.k", 0.25), ("a.k <> b.k", 0.75), ("a.x < b.x", 0.5), ("b.x >= a.x", 0.5), ("a.n = b.n", 0.0), ("a.x + b.x > 1.9", 0.5)],
 )
 def test_selectivity_is_that_of_sampled_events(condition, selectivity):
-    (relation,) = statistics(events(), f"PATTERN SEQ(A a, B b) WHERE {condition}").relations
-    assert relation.variables == 0b11
-    assert relation.selectivity > 0
-    assert relation.selectivity == pytest.approx(selectivity, abs=0.1)
+    (found,) = statistics(events(), f"PATTERN SEQ(A a, B b) WHERE {condition}").conditions
+    assert found.variables == 0b11
+    assert found.selectivity > 0
+    assert found.selectivity == pytest.approx(selectivity, abs=0.1)
 
 
 def test_equalities_of_one_key_are_one_group():
     keyed = "PATTERN SEQ(A a, B b, C c, A d) WHERE a.k = b.k AND b.k = c.k AND a.x = d.x AND c.x < d.x"
-    relations = statistics(events(), keyed).relations
-    groups = {relation.variables: relation.group for relation in relations}
+    conditions = statistics(events(), keyed).conditions
+    groups = {condition.variables: condition.group for condition in conditions}
     assert groups[0b0011] == groups[0b0110] >= 0
     assert groups[0b1001] not in (-1, groups[0b0011])
     assert groups[0b1100] == -1
@@ -69,7 +69,7 @@ def test_equalities_of_one_key_are_one_group():
 
 def test_what_negations_read_joins_nothing():
     found = statistics(events(), "PATTERN SEQ(A a, NOT(C n), B b) WHERE a.k = b.k AND n.k = a.k AND n.x > 0.5 WITHIN 99")
-    assert [relation.variables for relation in found.relations] == [0b11]
+    assert [condition.variables for condition in found.conditions] == [0b11]
 
 
 @pytest.mark.parametrize(
@@ -87,5 +87,5 @@ def test_negations_wait_for_what_they_read(pattern, judged):
 
 def test_what_only_a_negated_event_connects_is_not_one_key():
     query = "PATTERN SEQ(A a, NOT(C n), B b) WHERE a.k = b.k AND a.n = b.n AND n.k = a.k AND n.k = a.n WITHIN 99"
-    groups = [relation.group for relation in statistics(events(), query).relations]
+    groups = [condition.group for condition in statistics(events(), query).conditions]
     assert len(groups) == len(set(groups)) == 2
