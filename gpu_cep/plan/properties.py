@@ -17,7 +17,7 @@ from gpu_cep.analysis.operators import MIRRORED
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.identity import while_alive
 from gpu_cep.plan.event_plan import BankLayout, CodeProperty, ComparisonProperty, PlanT, ProgramProperty, Property
-from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, string_predicate_column
+from gpu_cep.plan.programs import Leaf, Program, Slot, compile_program, is_float, leaves, string_predicate_column
 
 
 def plan_properties(plan: PlanT) -> PlanT:
@@ -125,14 +125,16 @@ def comparison_of(expression: Bound) -> tuple[int, str, int | float] | None:
 
 
 def _program(expression: Bound, bits: int, text: str) -> ProgramProperty:
-    layout, slots = place_leaves(leaves(expression))
-    return ProgramProperty(compile_program(expression, slots.__getitem__), layout, bits, text)
+    program, layout = compile_over_event(expression)
+    return ProgramProperty(program, layout, bits, text)
 
 
-def place_leaves(found: tuple[Leaf, ...]) -> tuple[BankLayout, dict[Leaf, Slot]]:
-    """Return the bank layout of the fields of one event, and the slot of each field at role 0."""
-    layout = layout_of({leaf.column: leaf.type for leaf in found if isinstance(leaf, Field)})
-    return layout, {leaf: slot_of(leaf, layout, 0) for leaf in found if isinstance(leaf, Field)}
+def compile_over_event(expression: Bound) -> tuple[Program, BankLayout]:
+    """Return an expression over one event as a program, which reads the event at role 0, and the bank of columns that it reads."""
+    fields = [leaf for leaf in leaves(expression) if isinstance(leaf, Field)]
+    layout = layout_of({field.column: field.type for field in fields})
+    slots: dict[Leaf, Slot] = {field: slot_of(field, layout, 0) for field in fields}
+    return compile_program(expression, slots.__getitem__), layout
 
 
 def layout_of(columns: Mapping[int, DataType]) -> BankLayout:

@@ -22,8 +22,7 @@ from gpu_cep.engine.lowering.programs import WIDER, assemble, evaluate, failure,
 from gpu_cep.engine.phase_one.order_events import order_in_streams, sort_by_stream
 from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import Plan
-from gpu_cep.plan.programs import compile_program, leaves
-from gpu_cep.plan.properties import place_leaves
+from gpu_cep.plan.properties import compile_over_event
 
 
 def event_columns(
@@ -93,8 +92,7 @@ def _rows_in_order(plan: Plan, keys: tuple[int, ...], columns: EventColumns) -> 
 
 def _values(expression: Bound, text: str, columns: EventColumns) -> tuple[Array, Array]:
     """Return the values of an expression over one event for all events, and where they are NULL; raise as :func:`expression_values`."""
-    layout, slots = place_leaves(leaves(expression))
-    program = compile_program(expression, slots.__getitem__)
+    program, layout = compile_over_event(expression)
     table, _ = assemble([program], tabulator(columns))
     values, nulls, failed = evaluate(program, table, load_bank(columns, layout, np.arange(len(columns))))
     if failed >= 0:

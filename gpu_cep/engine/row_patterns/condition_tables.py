@@ -16,8 +16,8 @@ from gpu_cep.engine.lowering.programs import assemble, evaluate_program, tabulat
 from gpu_cep.engine.row_patterns.columns import classifier_codes, ordered_bank
 from gpu_cep.engine.row_patterns.operands import Operands
 from gpu_cep.engine.row_patterns.run import RowRun
-from gpu_cep.plan.programs import compile_program, is_float, leaves
-from gpu_cep.plan.properties import place_leaves
+from gpu_cep.plan.programs import is_float, leaves
+from gpu_cep.plan.properties import compile_over_event
 from gpu_cep.plan.row_patterns.places import Total
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions
 from gpu_cep_kernels.row_patterns.conditions import COUNT_DISTINCT, FAILED, MISSING, PRESENT, Arguments, MatchConditionTable
@@ -186,8 +186,7 @@ def _compute(run: RowRun, argument: Bound, variable: int | None, row: int, argum
         (arguments.floats if is_float(argument.type) else arguments.ints)[row] = ordered.take(columns.values(argument.column))
         arguments.states[row] = PRESENT if nulls is None else ordered.take(nulls)
         return
-    layout, slots = place_leaves(leaves(argument))
-    program = compile_program(argument, slots.__getitem__)
+    program, layout = compile_over_event(argument)
     table, _ = assemble([program], tabulator(columns))
     bank = ordered_bank(run, layout)
     if variable is not None:

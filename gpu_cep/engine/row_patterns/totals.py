@@ -19,8 +19,7 @@ from gpu_cep.engine.row_patterns.columns import classifier_codes
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep.engine.row_patterns.places import PlaceFinder, is_sorted, reads_listed_rows
 from gpu_cep.errors import EventError
-from gpu_cep.plan.programs import compile_program, leaves
-from gpu_cep.plan.properties import place_leaves
+from gpu_cep.plan.properties import compile_over_event
 from gpu_cep.plan.row_patterns.borders import rows_of_others
 from gpu_cep.plan.row_patterns.places import Total
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
@@ -237,8 +236,7 @@ def _argument_at(
     if isinstance(argument, Field):
         values, nulls = read(argument.column)
         return values, _NO_NULLS if nulls is None else nulls
-    layout, slots = place_leaves(leaves(argument))
-    program = compile_program(argument, slots.__getitem__)
+    program, layout = compile_over_event(argument)
     table, _ = assemble([program], tabulator(columns))
     bank = make_bank(np, list(map(read, layout.ints)), list(map(read, layout.floats)), len(numbers))
     values, nulls, failed = evaluate(program, table, bank)
