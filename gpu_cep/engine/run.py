@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from gpu_cep.engine.accounting.match_budget import refuse_uncountable
 from gpu_cep.engine.adaptive.choice import AlgorithmChooser, read_runs
 from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table
@@ -44,9 +45,6 @@ from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import spread, threads_for
 from gpu_cep_kernels.device.interface import Device
-
-# Below this bound int64 sums of counts are exact, even if the float sum that is compared with it was rounded down.
-_MOST_MATCHES = 2.0**62
 
 Result = TypeVar("Result")
 
@@ -285,8 +283,7 @@ def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents,
 
     Without keys there is one stream, whose number is returned even if it is 0.
     """
-    if sum(float(totals.sum(dtype=np.float64)) for _, totals in parts) > _MOST_MATCHES:
-        raise MatchLimitExceeded("the number of matches does not fit a 64-bit count")
+    refuse_uncountable(sum(float(totals.sum(dtype=np.float64)) for _, totals in parts))
     if plan.query.partition_by:
         return count_table(plan, columns, *count_by_stream(plan, columns, ordered, parts))
     return count_table(plan, columns, np.empty(0, np.int64), np.array([sum(int(totals.sum()) for _, totals in parts)], np.int64))

@@ -22,6 +22,14 @@ from gpu_cep.records import record
 MEMORY_SHARE = 0.8
 # A result of fewer bytes fits any memory: it is not worth asking the system how much is free, for each push into a stream.
 SMALL_RESULT = 1 << 24
+# Up to this number int64 sums of counts are exact, even if the float sum that is compared with it was rounded down.
+_MOST_COUNTED = 2.0**62
+
+
+def refuse_uncountable(matches: float) -> None:
+    """Raise MatchLimitExceeded if the number of matches, a sum of floats, may be more than a 64-bit count."""
+    if matches > _MOST_COUNTED:
+        raise MatchLimitExceeded("the number of matches does not fit a 64-bit count")
 
 
 class WindowError(Exception):

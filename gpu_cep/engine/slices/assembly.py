@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.accounting.match_budget import refuse_uncountable
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.output.result_tables import plain_zeros
@@ -20,7 +21,6 @@ from gpu_cep_kernels.matches.groups import order_by_group
 
 # What a run over a slice found, and the end of the slice.
 SliceResult = tuple[pa.Table, int | float | None]
-_MOST_MATCHES = 2.0**62
 MATCH_ID = "match_id"
 
 
@@ -160,8 +160,7 @@ def add_up(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
     """Return a row for each stream with the sum of its counts; without keys there is one, also of nothing."""
     *keys, last = range(rows.num_columns)
     counts = rows.column(last).to_numpy()
-    if float(counts.sum(dtype=np.float64)) > _MOST_MATCHES:
-        raise MatchLimitExceeded("the number of matches does not fit a 64-bit count")
+    refuse_uncountable(float(counts.sum(dtype=np.float64)))
     if not keys:
         return pa.Table.from_arrays([pa.array([counts.sum()], pa.int64())], schema=rows.schema)
     streams, firsts = number_streams(sliced.whole.query, rows.select(keys), rows.num_rows)
