@@ -123,8 +123,8 @@ DEVICE_SEARCHES = (
     Fault(
         "many-windows-have-room-for-no-paths",
         "gpu_cep/engine/phase_one/device/opened_windows.py",
-        "fixed + walk.run.device.slots(_LARGE) * slot, window",
-        "fixed, window",
+        "FIXED + walk.run.device.slots(_LARGE) * slot, window",
+        "FIXED, window",
         (_SEARCHES,),
     ),
     Fault(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.phase_one.device import chain_walks, searched_plans, walked_matches, window_searches
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.held_windows import FIXED
 from gpu_cep.engine.phase_one.device.opened_windows import windows_at_once
 from tests.effort import examples
 from tests.engine.matchers.automaton.test_chains import QUERIES, drawn_events
@@ -142,9 +143,9 @@ def test_walks_and_searches_take_what_they_are_said_to_take(text):
 
     def measured(walk, query, tables, held):
         bytes_of = window_searches.bytes_of_search if isinstance(tables, window_searches.SearchTables) else chain_walks.bytes_of_walk
-        fixed, window, slot, _ = bytes_of(query.tables, query.plan)
+        window, slot, _ = bytes_of(query.tables, query.plan)
         for windows in (1, SLOTS, SLOTS + 1, 500):
-            least = fixed + windows * window + min(windows, SLOTS) * slot
+            least = FIXED + windows * window + min(windows, SLOTS) * slot
             for size, most in ((16 * least, windows), (16 * least - 1, windows - 1)):
                 assert windows_at_once(replace(walk, memory=DeviceMemory(size)), query, tables, held) == most
         searches, ledger, windows = opened(walk, query, tables, held), walk.run.device.xp.ledger, held.starts.size

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables, is_chain, of_singles
-from gpu_cep.engine.phase_one.device.card_memory import PIECE
-from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
+from gpu_cep.engine.phase_one.device.device_matches import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.disjoint_matches import keeps_disjoint
-from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, WindowBytes, bytes_of_held
+from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, WindowBytes, bytes_of_held, conditions_without_bank
 from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
 from gpu_cep_kernels.automaton.chain_judgements import Chain
 from gpu_cep_kernels.automaton.chain_negations import rule_out_runs
@@ -39,12 +38,10 @@ from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import sum_as
-from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
+from gpu_cep_kernels.rules.tables import PathState, Status
 
 # Steps that a run makes in a launch, and launches after which the CPU searches the windows whose runs have not ended.
 STEPS_PER_LAUNCH, MOST_LAUNCHES = 1 << 12, 8
-# Arrays of a walk: tables, bank, runs, scratch, matches and what is computed of them.
-_ARRAYS = 128
 # Bytes per window beside those of its run: its place in order, sorted in scratch, what became of it, and where its match is written.
 _WINDOW = 8 + 4 + 32 + 8 + 2 * 8
 # The same, beside what is let go of these, where matches are taken apart: their ends, hops in blocks of five sizes, what is kept.
@@ -98,10 +95,8 @@ class WalkTables:
 
 def walk_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> WalkTables:
     """Return the tables of a branch that is a chain, on the card."""
-    nothing = np.empty(0, np.uint64)
-    bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
-    conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
-    criteria, chain = to_device(device, (chain_criteria(tables.pattern, conditions), tables.walked_chain))
+    criteria = chain_criteria(tables.pattern, conditions_without_bank(tables))
+    criteria, chain = to_device(device, (criteria, tables.walked_chain))
     return WalkTables(criteria, chain, _walk_of(tables, is_robust(plan)))
 
 
@@ -123,7 +118,7 @@ def bytes_of_walk(tables: MatcherTables, plan: EventPlan) -> WindowBytes:
     window = run + _WINDOW + (_TAKEN_APART if keeps_disjoint(plan) else 0) + (_JUDGED if negations else 0)
     negated = _PLACED + negations * _NEGATED if negations else 0
     slotted = bool(negations) or _walk_of(tables, is_robust(plan)).slotted
-    return WindowBytes(PIECE * _ARRAYS, window, slot if slotted else 0, bytes_of_held(tables, plan) + negated)
+    return WindowBytes(window, slot if slotted else 0, bytes_of_held(tables, plan) + negated)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from itertools import chain
+from operator import add
 
 import numpy as np
 
@@ -15,13 +17,13 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
+from gpu_cep.engine.phase_one.device.device_matches import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
-from gpu_cep.engine.phase_one.device.direct import DeviceMatches, bind_on_device, cut_matches
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource
-from gpu_cep.engine.phase_one.device.windows import DevicePattern, windows_on_device
+from gpu_cep.engine.phase_one.device.windows import DevicePattern, DeviceWindows, windows_on_device
 from gpu_cep.engine.phase_one.run import PhaseOne
-from gpu_cep.engine.windows.direct import count_bound
-from gpu_cep.engine.windows.placed_windows import judge_chained, keep_chained
+from gpu_cep.engine.windows.direct import bind_counted, count_bound
+from gpu_cep.engine.windows.placed_windows import Candidates, judge_chained, keep_chained
 from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.packing import Layout, download_packed, pack
 from gpu_cep_kernels.device.primitives import sum_as
@@ -98,7 +100,7 @@ def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, ba
         starts = candidates.starts
         _account(run, source, batch, len(starts), int(sum_as(np.int64, counts)), lambda match: int(starts[match]))
     if candidates.starts.size:
-        for low, high in cut_matches(windows, counts, memory.bound_events):
+        for low, high in cut_sizes(windows.place, _sizes(counts), memory.bound_events):
             with run.profile.stage("matching"):
                 matches = bind_on_device(windows, candidates, counts, low, high)
             with run.profile.stage("candidates back"):
@@ -107,6 +109,21 @@ def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, ba
                 del matches
                 copied = source.copy(events)
             yield _Slice(copied, found)
+
+
+def _sizes(counts: Array) -> Array:
+    """Return how many events each match binds; CuPy would compile a sum along an axis on the machine, for seconds."""
+    return reduce(add, counts.T).astype(np.int64)
+
+
+def bind_on_device(windows: DeviceWindows, candidates: Candidates, counts: Array, low: int, high: int) -> DeviceMatches:
+    """Return the matches [low, high)."""
+    assert candidates.earliest is not None
+    earliest = windows.place.xp.ascontiguousarray(candidates.earliest[:, low:high])
+    own, own_counts = Candidates(candidates.starts[low:high], earliest), counts[low:high]
+    offsets = windows.place.xp.zeros(high - low + 1, np.int64)
+    offsets[1:] = windows.place.xp.cumsum(_sizes(own_counts))
+    return DeviceMatches(own.starts, own_counts, bind_counted(windows, own, own_counts, offsets, 0))
 
 
 def _number_anew(device: Device, batch: Batch, matches: DeviceMatches) -> tuple[Matches, Array]:

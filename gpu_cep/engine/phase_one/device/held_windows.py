@@ -9,6 +9,7 @@ import numpy as np
 
 from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep.engine.phase_one.device.card_memory import PIECE
 from gpu_cep.engine.phase_one.device.windows import DeviceWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep.plan.event_plan import EventPlan
@@ -18,16 +19,19 @@ from gpu_cep_kernels.automaton.enumeration import CandidateWindows
 from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.primitives import covered_events
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents
-from gpu_cep_kernels.rules.tables import ColumnBank
+from gpu_cep_kernels.rules.tables import ColumnBank, Conditions
 
 # Bytes per held event: its number, what follows it, and where it is used.
 _HELD = 8 + 4 + 1 + 4
 
 
-class WindowBytes(NamedTuple):
-    """The bytes that a walk or a search takes in any case, per window of a call, per slot of a launch, and per held event."""
+# Bytes of a walk or a search in any case, in arrays: tables, bank, runs, scratch, matches and what is computed of them.
+FIXED = 128 * PIECE
 
-    fixed: int
+
+class WindowBytes(NamedTuple):
+    """The bytes that a walk or a search takes beside :data:`FIXED`: per window of a call, per slot of a launch, and per held event."""
+
     window: int
     slot: int
     event: int
@@ -64,6 +68,13 @@ def hold_windows(windows: DeviceWindows, candidates: Candidates, beside: Array |
     occurrence[:, : events.size] = before[xp.take(windows.next_events.occurrence, events, axis=1)]
     after = before[windows.next_events.after[events]] if windows.next_events.after.size else windows.next_events.after
     return HeldWindows(events, NextEvents(after, occurrence), before[candidates.starts].astype(np.int64), before[ends])
+
+
+def conditions_without_bank(tables: MatcherTables) -> Conditions:
+    """Return the conditions of a branch before it is known which events they read; :meth:`OpenedWindows.with_bank` adds these."""
+    nothing = np.empty(0, np.uint64)
+    bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
+    return Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
 
 
 def bytes_of_held(tables: MatcherTables, plan: EventPlan) -> int:

@@ -17,7 +17,7 @@ from gpu_cep.engine.phase_one.device.chain_walks import (
 from gpu_cep.engine.phase_one.device.condition_columns import bank_on_device
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
-from gpu_cep.engine.phase_one.device.held_windows import HeldWindows, hold_windows
+from gpu_cep.engine.phase_one.device.held_windows import FIXED, HeldWindows, hold_windows
 from gpu_cep.engine.phase_one.device.negated_events import events_before_matches, negations_on_device
 from gpu_cep.engine.phase_one.device.window_searches import CountedSearches, SearchTables, WindowSearches, bytes_of_search
 from gpu_cep.engine.phase_one.device.windows import DevicePattern, prune_on_device, windows_on_device
@@ -62,10 +62,10 @@ def windows_at_once(walk: BatchWalk, query: DevicePattern, tables: Tables, held:
     """Return how many of the held windows are walked or searched through at a time; 0 if there is no room."""
     events, batch = int(held.events.size), walk.batch.high - walk.batch.low
     bytes_of = bytes_of_walk if isinstance(tables, WalkTables) else bytes_of_search
-    fixed, window, slot, event = bytes_of(query.tables, query.plan)
+    window, slot, event = bytes_of(query.tables, query.plan)
     # few windows have a slot each, many share all that there are
-    few = walk.memory.walked_windows(fixed, window + slot, event * events, batch)
-    many = walk.memory.walked_windows(fixed + walk.run.device.slots(_LARGE) * slot, window, event * events, batch)
+    few = walk.memory.walked_windows(FIXED, window + slot, event * events, batch)
+    many = walk.memory.walked_windows(FIXED + walk.run.device.slots(_LARGE) * slot, window, event * events, batch)
     return max(few, many)
 
 

@@ -14,9 +14,8 @@ from gpu_cep.engine.lowering.pattern_tables import (
     is_judged_as_it_grows,
     of_singles,
 )
-from gpu_cep.engine.phase_one.device.card_memory import PIECE
-from gpu_cep.engine.phase_one.device.direct import DeviceMatches, cut_sizes
-from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, WindowBytes, bytes_of_held
+from gpu_cep.engine.phase_one.device.device_matches import DeviceMatches, cut_sizes
+from gpu_cep.engine.phase_one.device.held_windows import OpenedWindows, WindowBytes, bytes_of_held, conditions_without_bank
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.automaton.chain_windows import chain_criteria
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode
@@ -32,7 +31,7 @@ from gpu_cep_kernels.device.interface import Array, Device
 from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import sum_as
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
-from gpu_cep_kernels.rules.tables import ColumnBank, Conditions, PathState, Status
+from gpu_cep_kernels.rules.tables import PathState, Status
 
 # Steps that a search makes at most, launch by launch: what takes more is searched again from its start, in the end by the CPU.
 STEP_LIMITS = (1 << 12, 1 << 15)
@@ -40,8 +39,6 @@ STEP_LIMITS = (1 << 12, 1 << 15)
 MOST_BOUND = 64
 # The strategies whose windows are searched, and the one of which matches are counted there.
 _SEARCHED, _COUNTED = ("skip_till_next_match", "robust_skip_till_next_match"), "skip_till_any_match"
-# Arrays of a search: tables, bank, scratch, matches and what is computed of them.
-_ARRAYS = 128
 # Bytes per window: its place in order, sorted in scratch, what became of it, and where its matches are written.
 _WINDOW = 8 + 32 + 4 * len(SearchNumber) + 8 + 4 * 8
 
@@ -82,11 +79,8 @@ class SearchTables:
 
 def search_tables(plan: EventPlan, tables: MatcherTables, device: Device) -> SearchTables:
     """Return the tables of a branch, on the card."""
-    nothing = np.empty(0, np.uint64)
-    bank = ColumnBank(np.empty((0, 0), np.int64), np.empty((0, 0)), nothing, nothing, np.empty((0, 0, 0)))
-    conditions = Conditions(tables.conditions, tables.aggregates, tables.programs, bank, 0)
     assert tables.judgements is not None, "judgements decide all of the branch"
-    criteria = SearchCriteria(tables.pattern, chain_criteria(tables.pattern, conditions).conditions, tables.judgements)
+    criteria = SearchCriteria(tables.pattern, chain_criteria(tables.pattern, conditions_without_bank(tables)).conditions, tables.judgements)
     return SearchTables(to_device(device, criteria), STRATEGY[plan.strategy], _room(tables))
 
 
@@ -101,7 +95,7 @@ def bytes_of_search(tables: MatcherTables, plan: EventPlan) -> WindowBytes:
     variables, places, values = len(tables.pattern.order), _room(tables) + 1, len(tables.aggregates.step)
     path = (4 * 5 + 2 + 2 * variables + 24 * values) * places + (2 + 4 * 6) * variables
     judged = 8 * len(PathState) + 16 * max(1, tables.conditions.roles) + 17 * max(1, tables.programs.registers)
-    return WindowBytes(PIECE * _ARRAYS, _WINDOW, path + judged, bytes_of_held(tables, plan))
+    return WindowBytes(_WINDOW, path + judged, bytes_of_held(tables, plan))
 
 
 @dataclass(frozen=True, slots=True)
