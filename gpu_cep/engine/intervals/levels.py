@@ -30,8 +30,8 @@ _PREFIX_GROUPS = (
 _WHOLE_ZONES = frozenset({"before", "after", "contains"})
 
 
-def mask_of(relations: frozenset[str]) -> int:
-    """Return a set of relations as the bit mask that kernels read."""
+def _kernel_mask(relations: frozenset[str]) -> int:
+    """Return a set of relations as the bit mask that kernels read, whose order is not that of :mod:`gpu_cep.plan.allen`."""
     return sum(1 << kernels.RELATIONS.index(name) for name in relations)
 
 
@@ -82,8 +82,8 @@ def _level(bound: Sequence[int], name: int, constraints: Sequence[BoundConstrain
     return Level(
         name=name,
         place=np.array([place for place, _ in applicable], np.int64),
-        allowed=np.array([mask_of(relations) for _, relations in applicable], np.int64),
-        early=np.array([mask_of(decided_early(relations)) for _, relations in applicable], np.int64),
+        allowed=np.array([_kernel_mask(relations) for _, relations in applicable], np.int64),
+        early=np.array([_kernel_mask(decided_early(relations)) for _, relations in applicable], np.int64),
         first_zone=np.array([own[0][0] for own in runs], np.int64),
         last_zone=np.array([own[-1][1] for own in runs], np.int64),
         divided=divided,

@@ -260,6 +260,6 @@ def _bytes_of_arrays(value: Any) -> int:
     return -(-value.nbytes // _ALIGNED) * _ALIGNED if isinstance(value, np.ndarray) else 0
 
 
-def in_pieces(*sizes: int) -> int:
+def allocated_bytes(*sizes: int) -> int:
     """Return the bytes that an allocator gives out for arrays of these sizes."""
     return sum(-(-size // PIECE) * PIECE for size in sizes)

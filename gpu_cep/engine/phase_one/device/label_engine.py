@@ -12,7 +12,7 @@ from gpu_cep.engine.events.label_words import Word, Words
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import program_registers, program_results
 from gpu_cep.engine.lowering.text_predicates import Values
-from gpu_cep.engine.phase_one.device.card_memory import Labelling, in_pieces
+from gpu_cep.engine.phase_one.device.card_memory import Labelling, allocated_bytes
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns, Input
 from gpu_cep.engine.phase_one.label_steps import ComparisonMask, Comparisons, LabelSteps, Mask, label_steps
 from gpu_cep.plan.event_plan import CodeProperty, Plan
@@ -114,7 +114,7 @@ def plan_labelling(plan: Plan, columns: DeviceColumns) -> DeviceLabelling:
             columns.text_codes(column)
     takes = Labelling(
         row_bytes=_row_bytes(plan, columns, steps) + max((step.row_bytes for step in steps.all()), default=0),
-        tables=columns.tables + sum(in_pieces(*(table.nbytes for table in step.tables)) for step in steps.all()),
+        tables=columns.tables + sum(allocated_bytes(*(table.nbytes for table in step.tables)) for step in steps.all()),
         arrays=3 * len(plan.bulk_columns),
         rows=len(columns.columns),
         travels=any(columns.columns.resident(column) is None for column in plan.bulk_columns),
