@@ -80,16 +80,6 @@ class Answer:
     seconds: float
 
 
-def windows_cost(events: int, variables: int, starts: int) -> float:
-    """Return the cost of finding the windows of a batch and of testing which of them labels rule out."""
-    return events * (WINDOW + OCCURRENCE * variables) + starts * CHAINED * variables
-
-
-def buffers_cost(events: int, variables: int) -> float:
-    """Return the cost of listing the events of each variable."""
-    return events * OCCURRENCE * variables
-
-
 def extrapolate_offers(halves: Sequence[float], sampled: int, window_size: float, events: int) -> float:
     """Return how often the `events` of a batch are offered to runs.
 

@@ -20,12 +20,14 @@ from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.plan.costs import (
     BOUND,
     CHAIN_BATCH,
+    CHAINED,
     COUNTED,
     FILTERED,
     ITERATED,
     JOIN_BATCH,
     JOINED,
     JUDGED,
+    OCCURRENCE,
     OFFER,
     PASS_BATCH,
     PASSED,
@@ -38,10 +40,9 @@ from gpu_cep.plan.costs import (
     TREE_PIVOT,
     WALK_BATCH,
     WALKED,
+    WINDOW,
     Estimate,
-    buffers_cost,
     extrapolate_offers,
-    windows_cost,
 )
 from gpu_cep_kernels.rules.tables import BY_PROGRAM
 
@@ -78,12 +79,13 @@ class CostedAlgorithm:
 
 def _windows_cost(statistics: BatchStatistics) -> float:
     """Return the cost of finding the windows and of ruling out those that labels forbid."""
-    return windows_cost(statistics.event_count, statistics.variable_count, statistics.start_count)
+    finding = WINDOW + OCCURRENCE * statistics.variable_count
+    return statistics.event_count * finding + statistics.start_count * CHAINED * statistics.variable_count
 
 
 def _buffers_cost(statistics: BatchStatistics) -> float:
     """Return the cost of listing each variable's events."""
-    return buffers_cost(statistics.event_count, statistics.variable_count)
+    return statistics.event_count * OCCURRENCE * statistics.variable_count
 
 
 def _least_automaton_cost(statistics: BatchStatistics) -> float:

@@ -132,10 +132,8 @@ class Contiguous:
 def read_contiguous(search: Search, batch: Batch) -> Contiguous | None:
     """Return the matcher of a batch whose lifted labels decide the matches; None if they do not.
 
-    They do not if an event may repeat a variable and also enter the next one.
+    They may, as :func:`may_read_contiguous` says; they do not if an event may repeat a variable and also enter the next one.
     """
-    if not may_read_contiguous(search.plan, search.tables.branch, search.ordered):
-        return None
     with search.profile.stage("lift"):
         labels = lift_labels(search.tables, _neighbour_events(search, batch))
         return None if labels is None or labels_leave_a_choice(search.tables, labels) else Contiguous(search, labels)
