@@ -7,7 +7,7 @@ from tests.mutants.fault import CONFORMANCE, INTERVALS, Fault
 MATCHERS = (
     Fault(
         "walk-takes-matches-whatever-their-end-decides",
-        "gpu_cep/engine/matchers/automaton/ses_automaton.py",
+        "gpu_cep/engine/matchers/automaton/walks.py",
         "bool(tables.branch.negations or len(tables.conditions.final) or",
         "bool(tables.branch.negations or",
         (CONFORMANCE,),

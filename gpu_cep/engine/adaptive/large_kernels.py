@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
-from gpu_cep.engine.matchers.automaton.ses_automaton import restricts_walks, walks, walks_chains
+from gpu_cep.engine.matchers.automaton.walks import chain_kernel, walks, walks_chains, window_kernel
 from gpu_cep.plan.event_plan import EventPlan
-from gpu_cep_kernels.automaton.chain_runs import walk_chains, walk_compared_chains
 from gpu_cep_kernels.automaton.enumeration import enumerate_matches
-from gpu_cep_kernels.automaton.single_runs import walk_restricted_windows, walk_windows
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.joins.table_joins import filter_partners, judge_rows
 from gpu_cep_kernels.lazy.chain import enumerate_chain, enumerate_negated_chain
@@ -47,9 +45,7 @@ def _first_search(plan: EventPlan, tables: MatcherTables) -> _AnyKernel:
     """Return the kernel with which the automaton begins."""
     if not walks(plan, tables):
         return enumerate_matches
-    if walks_chains(plan, tables):
-        return walk_compared_chains if tables.only_compares else walk_chains
-    return walk_restricted_windows if restricts_walks(plan, tables) else walk_windows
+    return chain_kernel(tables) if walks_chains(plan, tables) else window_kernel(plan, tables)
 
 
 def _lazy_kernels(tables: MatcherTables) -> tuple[_AnyKernel, ...]:

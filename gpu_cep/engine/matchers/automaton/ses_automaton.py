@@ -14,7 +14,8 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches, ones
 from gpu_cep.engine.events.sampling import WorkSample, sum_samples
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
-from gpu_cep.engine.lowering.pattern_tables import STRATEGY, MatcherTables
+from gpu_cep.engine.lowering.pattern_tables import STRATEGY
+from gpu_cep.engine.matchers.automaton.walks import ROBUST, chain_kernel, walks, walks_chains, window_kernel
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
@@ -22,15 +23,13 @@ from gpu_cep.engine.matchers.start_limit import StartLimit
 from gpu_cep.engine.windows.candidates import BranchWindows
 from gpu_cep.engine.windows.placed_windows import Candidates, candidate_ends
 from gpu_cep.identity import Identity
-from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.automaton.chain_judgements import Chain
-from gpu_cep_kernels.automaton.chain_runs import walk_chains, walk_compared_chains
 from gpu_cep_kernels.automaton.dead_ends import DeadEnds
 from gpu_cep_kernels.automaton.enumeration import CandidateWindows, Mode, Shortcuts, enumerate_matches
 from gpu_cep_kernels.automaton.jumps import Jumps
 from gpu_cep_kernels.automaton.lookahead import wasted_searches
-from gpu_cep_kernels.automaton.single_runs import Walk, walk_restricted_windows, walk_windows
+from gpu_cep_kernels.automaton.single_runs import Walk
 from gpu_cep_kernels.rules.cut import KEEP_ALL
 from gpu_cep_kernels.rules.path_arrays import deepen_path, new_path
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -52,11 +51,6 @@ STEPS_PER_CALL = 1 << 21
 FIRST_STEPS, FIRST_WALKED = 1 << 14, 1 << 16
 # Steps in one window after which a robust search that the caller does not bound is an error.
 MOST_ROBUST_STEPS = 1 << 26
-# Strategies under which a window has a single run, unless an event leaves a choice.
-_NEXT, _ROBUST = "skip_till_next_match", "robust_skip_till_next_match"
-_WALKED = (_NEXT, "partition_contiguity", "strict_contiguity")
-# Strategies of which chains have a walk of their own.
-_CHAINED = (_NEXT, _ROBUST)
 _FEWER_STEPS = "give its variables event types or conditions of their own, or a shorter window; or allow more steps by max_steps="
 # How many times as fast as other steps one over an event is that a sieve rules out.
 _SIFTED = 3
@@ -288,12 +282,10 @@ class _Enumeration:
         walk = Walk(strategy, counting, limit)
         if self.walks and self.chain is not None:
             slots = np.empty(2 * search.variable_count + 1, np.int64)
-            follow_chain = walk_compared_chains if tables.only_compares else walk_chains
-            status = follow_chain(windows, self.events, criteria, self.chain, walk, slots, run, output)
+            status = chain_kernel(tables)(windows, self.events, criteria, self.chain, walk, slots, run, output)
             self.walks = status != Status.CHOICE
         elif self.walks and tables.judgements is not None:
-            follow = walk_restricted_windows if restricts_walks(search.plan, tables) else walk_windows
-            status = follow(windows, self.events, criteria, tables.judgements, self.jumps, walk, run, output)
+            status = window_kernel(search.plan, tables)(windows, self.events, criteria, tables.judgements, self.jumps, walk, run, output)
             self.walks = status != Status.CHOICE
         if status == Status.CHOICE:
             shortcuts, mode = Shortcuts(self.jumps, self.dead_ends), Mode(strategy, counting, limit)
@@ -307,8 +299,8 @@ class _Enumeration:
     @property
     def chain(self) -> Chain | None:
         """Return what a walk over a chain judges; None if the windows are walked in the general way, which jumps."""
-        passes_over = self.search.plan.strategy in _CHAINED and self.jumps.patience == UNBOUNDED
-        return self.search.tables.chain if passes_over else None
+        as_chain = walks_chains(self.search.plan, self.search.tables) and self.jumps.patience == UNBOUNDED
+        return self.search.tables.chain if as_chain else None
 
     @property
     def _speed(self) -> int:
@@ -346,8 +338,8 @@ class _Enumeration:
         self.window = current
         state[PathState.STEPS] = 0
         plan = self.search.plan
-        if self.steps_here > MOST_ROBUST_STEPS and plan.strategy == _ROBUST and plan.settings.max_steps is None:
-            raise BudgetExceeded(start_of(matches), f"more than {MOST_ROBUST_STEPS:,} steps under {_ROBUST}; {_FEWER_STEPS}")
+        if self.steps_here > MOST_ROBUST_STEPS and plan.strategy == ROBUST and plan.settings.max_steps is None:
+            raise BudgetExceeded(start_of(matches), f"more than {MOST_ROBUST_STEPS:,} steps under {ROBUST}; {_FEWER_STEPS}")
 
 
 def _new_path(search: Search, conditions: Conditions) -> EventPath:
@@ -360,23 +352,6 @@ def _new_path(search: Search, conditions: Conditions) -> EventPath:
 def _depth(pattern: Identity[PatternTable]) -> int:
     """Return how many events a new path has room for."""
     return _PATH * _LONGER if (pattern.value.maximum == UNBOUNDED).any() else _PATH
-
-
-def walks_chains(plan: EventPlan, tables: MatcherTables) -> bool:
-    """Return whether the windows that are walked are walked as a chain, until searches jump."""
-    return tables.chain is not None and plan.strategy in _CHAINED
-
-
-def walks(plan: EventPlan, tables: MatcherTables) -> bool:
-    """Return whether each window has a single run that can be walked; under the robust strategy those of single events in a row."""
-    if plan.strategy == _ROBUST:
-        return tables.chain is not None and tables.of_singles
-    return tables.judgements is not None and plan.strategy in _WALKED
-
-
-def restricts_walks(plan: EventPlan, tables: MatcherTables) -> bool:
-    """Return whether a run that binds all variables may still be ruled out: by negations, conditions at its end, or a cut."""
-    return bool(tables.branch.negations or len(tables.conditions.final) or "overlap" in plan.pruning)
 
 
 def _entry_behind(candidates: Indices, before: int, match: int) -> int:

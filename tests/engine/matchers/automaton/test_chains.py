@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.matchers.automaton import ses_automaton
+from gpu_cep.engine.matchers.automaton import ses_automaton, walks
 from gpu_cep.engine.matchers.match_tables import new_match_table
 from gpu_cep_kernels.automaton.chain_runs import walk_chains, walk_compared_chains
 from gpu_cep_kernels.compile.jit import plain
@@ -33,7 +33,7 @@ def walked(monkeypatch):
         return statuses[-1]
 
     for walk in (walk_chains, walk_compared_chains):
-        monkeypatch.setattr(ses_automaton, walk.__name__, partial(noting, walk))
+        monkeypatch.setattr(walks, walk.__name__, partial(noting, walk))
     return statuses
 
 
@@ -45,9 +45,9 @@ def found(events, text, **options):
 
 def without_chains(monkeypatch, walked, *strategies):
     """Only these strategies are walked from now on, and in the general way."""
-    monkeypatch.setattr(ses_automaton, "_CHAINED", ())
-    monkeypatch.setattr(ses_automaton, "_ROBUST", "")
-    monkeypatch.setattr(ses_automaton, "_WALKED", strategies)
+    monkeypatch.setattr(walks, "_CHAINED", ())
+    monkeypatch.setattr(walks, "ROBUST", "")
+    monkeypatch.setattr(walks, "_WALKED", strategies)
     walked.clear()
 
 
@@ -125,7 +125,7 @@ def test_no_index_of_a_walk_is_negative(monkeypatch):
 
     wanted = [found(events, f"PATTERN {text} WITHIN 9") for text in texts]
     for walk in (walk_chains, walk_compared_chains):
-        monkeypatch.setattr(ses_automaton, walk.__name__, partial(strictly, walk))
+        monkeypatch.setattr(walks, walk.__name__, partial(strictly, walk))
     assert [found(events, f"PATTERN {text} WITHIN 9") for text in texts] == wanted
     assert len(walked) >= len(texts)
 
@@ -282,8 +282,8 @@ def test_other_patterns_are_walked_in_the_general_way(walked, text):
 
 
 def test_a_run_without_events_reads_nothing_of_a_variable(monkeypatch):
-    walk = plain(ses_automaton.walk_chains)
-    monkeypatch.setattr(ses_automaton, "walk_chains", lambda *arguments: walk(*map(from_start, arguments)))
+    walk = plain(walks.walk_chains)
+    monkeypatch.setattr(walks, "walk_chains", lambda *arguments: walk(*map(from_start, arguments)))
     events = pa.table({"ts": range(5), "type": list("AABAB"), "x": [-1, 1, 2, 3, 4], "y": [0, 1, 2, 3, 4]})
     query = "PATTERN SEQ(A a+, B b) WHERE a[1].x + a[1].y > 0 AND a.y * 2 > a[1].x WITHIN 9"
     assert found(events, query, partition_by=None) == [{"a": (1,), "b": (2,)}, {"a": (3,), "b": (4,)}]
