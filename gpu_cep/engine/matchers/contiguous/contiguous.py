@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,14 @@ from gpu_cep_kernels.matches.disjoint import drop_containing, take_apart
 from gpu_cep_kernels.rules.cut import KEEP_DISJOINT
 
 
+class _Windows(NamedTuple):
+    """The table of the sequence that kernels read matches from, and the clock and length of its windows."""
+
+    sequence: Sequence
+    clock: npt.NDArray[np.generic]
+    length: np.generic
+
+
 @record()
 class Contiguous:
     """The matcher of a batch whose lifted labels decide all matches: at most one begins at each event."""
@@ -60,11 +69,11 @@ class Contiguous:
     def runs(self, batch: Batch) -> ContiguousMatches:
         """Return the same matches without a list of their events; they are not accounted for."""
         with self.search.profile.stage("matching"):
-            sequence, clock, length = self._sequence(batch)
-            starts, last = self._matches(batch, sequence, clock, length)
+            windows = self._windows(batch)
+            starts, last = self._matches(batch, windows)
             if self.search.kept_matches == KEEP_DISJOINT:
                 starts, last = self._keep_disjoint(batch, starts, last)
-            counts = self._counts(batch, starts, last, sequence, clock, length)
+            counts = self._counts(batch, starts, last, windows)
             ends = new_values(len(starts), np.int64), new_values(len(starts), np.int64)
             for own, within in zip(ends, (starts, last), strict=True):
                 np.add(within, batch.low, out=own)
@@ -73,21 +82,19 @@ class Contiguous:
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return the starts of the matches (ascending), and 1 for each."""
         with self.search.profile.stage("matching"):
-            starts, _ = self._matches(batch, *self._sequence(batch))
+            starts, _ = self._matches(batch, self._windows(batch))
         first = starts + batch.low
         account_for(len(first), 0, first.item, self.search.budget, self.search.profile)
         return first, np.ones(len(first), np.int64)
 
-    def _sequence(self, batch: Batch) -> tuple[Sequence, npt.NDArray[np.generic], np.generic]:
-        """Return the table of the sequence that kernels read matches from, and the clock and length of windows."""
+    def _windows(self, batch: Batch) -> _Windows:
+        """Return the sequence and the windows of a batch."""
         clock, length = window_clock(self.search.plan, self.search.ordered, batch.low, batch.high)
-        return sequence_over(HOST, self.search.tables, self.labels, find_repeats), clock, length
+        return _Windows(sequence_over(HOST, self.search.tables, self.labels, find_repeats), clock, length)
 
-    def _matches(
-        self, batch: Batch, sequence: Sequence, clock: npt.NDArray[np.generic], length: np.generic
-    ) -> tuple[Indices, npt.NDArray[np.int32]]:
+    def _matches(self, batch: Batch, windows: _Windows) -> tuple[Indices, npt.NDArray[np.int32]]:
         """Return the events of the batch at which matches start that are asked for, and the last event of each."""
-        own, ordered, tables = self.search.own, self.search.ordered, self.search.tables
+        own, ordered, tables, (sequence, clock, length) = self.search.own, self.search.ordered, self.search.tables, windows
         prefix = variable_bits(tables, sequence.enters)[: first_singles(tables)]
         starts = new_values(batch.own - batch.low + 1, np.int64)
         starts = starts[: select_entering(batch.own - batch.low, sequence.enters, prefix, starts)]
@@ -98,14 +105,12 @@ class Contiguous:
         count = keep_matches(starts, last)
         return starts[:count], last[:count]
 
-    def _counts(
-        self, batch: Batch, starts: Indices, last: npt.NDArray[np.int32], sequence: Sequence, clock: npt.NDArray[np.generic],
-        length: np.generic,
-    ) -> Counts:  # fmt: skip
+    def _counts(self, batch: Batch, starts: Indices, last: npt.NDArray[np.int32], windows: _Windows) -> Counts:
         """Return how many events each match binds to each variable, [match, variable]."""
         counts = counts_by_ends(self.search.tables, starts, last)
         if counts is not None:
             return counts
+        sequence, clock, length = windows
         bound: Counts = new_values((len(starts), len(sequence.mask)), np.int32)
         self._share(batch, len(starts), lambda span: count_bound(*span, starts, clock, length, sequence, bound))
         return bound
