@@ -53,9 +53,7 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
         limit_per_start=plan.settings.limit_per_start, ranking=ranking, functions=scalars(plan, options.functions),
     )  # fmt: skip
     found = oracle_matches(query, columns.table, asked)
-    limit = plan.settings.max_matches
-    if limit is not None and len(found) > limit:
-        raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
+    refuse_more(plan, len(found))
     ranks = rank_rows(columns, plan.query.order_by, np.arange(len(columns)))
     rows = np.lexsort([np.arange(len(columns)), *([ranks] if ranks.size else []), times])
     place = np.empty(len(rows), np.int64)
@@ -63,6 +61,13 @@ def enumerate_by_definition(plan: Plan, query: Query, options: Options, table: p
     matches = _flat(plan, found, place)
     streams = _stream_numbers(plan, columns, rows[matches.first])
     return match_table(plan, MatchedEvents(columns, rows, matches), streams)
+
+
+def refuse_more(plan: Plan, matches: int) -> None:
+    """Raise MatchLimitExceeded if brute force has found more than `max_matches`."""
+    limit = plan.settings.max_matches
+    if limit is not None and matches > limit:
+        raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
 
 
 def scalars(plan: Plan, functions: Iterable[ScalarFunction]) -> dict[str, Scalar]:

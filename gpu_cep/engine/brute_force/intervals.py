@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.windows import length_of
-from gpu_cep.engine.brute_force.events import scalars
+from gpu_cep.engine.brute_force.events import refuse_more, scalars
 from gpu_cep.engine.events.event_sequence import NO_POSITION, EventSequence
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
@@ -30,7 +30,6 @@ from gpu_cep.engine.intervals.results import interval_table
 from gpu_cep.engine.intervals.run import interval_counts
 from gpu_cep.engine.intervals.situations import SituationRuns
 from gpu_cep.engine.phase_one.computed_columns import event_columns
-from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.oracle.intervals import IntervalMatch, matches
 from gpu_cep.oracle.options import IntervalOptions
@@ -55,9 +54,7 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
     )  # fmt: skip
     # the engine computes what it returns
     found = matches(replace(query, returns=()), _in_days(to_host(columns.table), options.timestamp), asked)
-    limit = plan.settings.max_matches
-    if limit is not None and len(found) > limit:
-        raise MatchLimitExceeded(f"more than max_matches={limit:,} matches, in a search by brute force")
+    refuse_more(plan, len(found))
     events, place = _order_events(plan, columns)
     runs, known = _flat_matches(plan, events, place, found)
     if plan.settings.output == "count":
