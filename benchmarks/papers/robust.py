@@ -8,13 +8,11 @@ must find the same matches before anything is timed.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import partial
 from itertools import pairwise
 
@@ -25,7 +23,7 @@ import gpu_cep
 from benchmarks.papers.post_processing import conforming, most_of_one_window
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import environment, name_on
 
 PACKAGES = ("numba", "numpy", "pyarrow")
 
@@ -217,12 +215,6 @@ def missed(events: int, repeats: int) -> list[Missed]:
     return [count_missed(question, prices, repeats) for question in questions]
 
 
-def environment() -> dict[str, str]:
-    versions = {package: package_version(package) for package in PACKAGES}
-    load = f"{os.getloadavg()[0]:.1f}"
-    return {"machine": processor_name(), "day": date.today().isoformat(), "commit": commit(), "load": load} | versions
-
-
 def markdown(comparisons: dict[str, list[Comparison]], losses: Sequence[Missed], where: dict[str, str]) -> str:
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     return (
@@ -288,15 +280,14 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--repeats", type=int, default=3, help="the median of so many runs counts")
     parser.add_argument("--missed-events", type=int, default=MISSED_EVENTS, help="events of the comparison with skip-till-next-match")
     options = parser.parse_args(argv)
-    comparisons, losses, where = compared(options.repeats), missed(options.missed_events, options.repeats), environment()
+    comparisons, losses, where = compared(options.repeats), missed(options.missed_events, options.repeats), environment(PACKAGES)
     page = markdown(comparisons, losses, where)
     record = {
         "environment": where,
         "comparisons": {name: [asdict(each) for each in found] for name, found in comparisons.items()},
         "missed": [asdict(each) for each in losses],
     }
-    print(page)
-    print(*pages.write(RESULTS, f"robust-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    pages.publish(page, RESULTS, name_on(where, "robust"), record)
     return 0
 
 

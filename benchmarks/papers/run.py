@@ -8,12 +8,10 @@ to ``results/``; those of a part under a name that says which.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from datetime import date
 from importlib.util import find_spec
 
 from benchmarks.papers import lazy, sase, thesis, tpstream
@@ -22,24 +20,18 @@ from benchmarks.papers.pages import Results, markdown, results_of
 from benchmarks.papers.runs import Measurement, Refusal, measure
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import environment, name_on, slug
 
 PACKAGES = ("numba", "numpy", "pyarrow")
 FIGURES = (*thesis.FIGURES, *sase.FIGURES, *lazy.FIGURES, *tpstream.FIGURES)
 
 
-def environment() -> dict[str, str]:
-    versions = {package: package_version(package) for package in PACKAGES}
-    cores = str(len(os.sched_getaffinity(0)))
-    return {"machine": processor_name(), "cores": cores, "day": date.today().isoformat(), "commit": commit()} | versions
-
-
-def heading(where: dict[str, str], seconds: float, load: float) -> str:
+def heading(where: dict[str, str], seconds: float) -> str:
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     return "\n\n".join(
         (
             f"# The papers' figures on {where['machine']}, {where['day']}",
-            f"Commit {where['commit']}; {versions}; one thread of {where['cores']} cores; load average {load:.1f}, this benchmark "
+            f"Commit {where['commit']}; {versions}; one thread of {where['cores']} cores; load average {where['load']}, this benchmark "
             f"included; {seconds / 60:.0f} minutes. Written by `python -m benchmarks.papers.run`.",
             "Events are drawn at random (`workloads/paper_events.py`): neither the papers' data nor their machines and programs are at "
             "hand, so curves are to be compared, not figures. Sizes and parameters stand in `thesis.py`, `sase.py`, `lazy.py` and "
@@ -84,17 +76,16 @@ def main(argv: list[str]) -> int:
         parser.error("no such figure")
     begin = time.perf_counter()
     results = results_of(run(figures, options.rounds, options.patience))
-    where = environment()
-    name = "-".join(["papers", slug(where["machine"]), where["day"], *map(slug, options.only or ())])
-    head = heading(where, time.perf_counter() - begin, os.getloadavg()[0])
+    where = environment(PACKAGES)
+    name = "-".join([name_on(where, "papers"), *map(slug, options.only or ())])
+    head = heading(where, time.perf_counter() - begin)
     page = markdown(figures, results, head, drawn(figures, results, name))
     record = {
         "environment": where,
         "measurements": [asdict(each) for each in results.measured.values()],
         "refusals": [asdict(each) for each in results.refused],
     }
-    print(page)
-    print(*pages.write(RESULTS, name, page, record), sep="\n")
+    pages.publish(page, RESULTS, name, record)
     return 0
 
 

@@ -8,12 +8,10 @@ cases, for each part, and one by one where it is worst. The page and its record 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -27,7 +25,7 @@ from benchmarks.papers.figures import Figure
 from benchmarks.planner import joins
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.machine import described, environment, name_on
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
 from gpu_cep.plan.settings import EVENT_ALGORITHMS
 
@@ -223,14 +221,9 @@ def main(argv: list[str]) -> int:
         if timing is not None:
             timings.append(timing)
         print("all gave up:" if timing is None else f"{timing.regret:.2f}", f"{case.part}: {case.name}", file=sys.stderr)
-    machine, day, built = processor_name(), date.today().isoformat(), commit()
-    cores, load = len(os.sched_getaffinity(0)), os.getloadavg()[1]
-    minutes = (time.perf_counter() - begin) / 60
-    where = f"{machine}, {cores} cores, {day}, commit {built}; load average {load:.1f}, this benchmark included; {minutes:.0f} minutes."
-    page = markdown(timings, where)
-    record = {"machine": machine, "cores": cores, "date": day, "commit": built, "cases": [asdict(timing) for timing in timings]}
-    pages.write(RESULTS, f"planner-{slug(machine)}-{day}", page, record)
-    print(page)
+    where, minutes = environment(), (time.perf_counter() - begin) / 60
+    page = markdown(timings, f"{described(where)}; load average {where['load']}, this benchmark included; {minutes:.0f} minutes.")
+    pages.publish(page, RESULTS, name_on(where, "planner"), {"environment": where, "cases": [asdict(timing) for timing in timings]})
     return 0
 
 

@@ -8,11 +8,9 @@ by enumeration.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from typing import TypeVar
 
 import numpy as np
@@ -21,7 +19,7 @@ import pyarrow as pa
 import gpu_cep as cep
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.machine import described, environment, name_on
 
 SIZES = (12_500, 25_000, 50_000, 100_000)
 WINDOWS = (10, 100, 1_000)
@@ -112,14 +110,10 @@ def main() -> None:
     measure_growth(100, 1)
     measure_window(3, 1_000, 1)
     growth, windowed = [measure_growth(size) for size in SIZES], [measure_window(window) for window in WINDOWS]
-    machine, day, built = processor_name(), date.today().isoformat(), commit()
-    cores = len(os.sched_getaffinity(0))
-    where = f"{machine}, {cores} cores, {day}, commit {built}. CPU seconds of all threads, the best of {REPEATS} warm runs each."
-    page = markdown(growth, windowed, where)
-    record = {"machine": machine, "cores": cores, "date": day, "commit": built}
-    record |= {"growth": [asdict(row) for row in growth], "windows": [asdict(row) for row in windowed]}
-    pages.write(RESULTS, f"compressed-{slug(machine)}-{day}", page, record)
-    print(page)
+    where = environment()
+    page = markdown(growth, windowed, f"{described(where)}. CPU seconds of all threads, the best of {REPEATS} warm runs each.")
+    record = {"environment": where, "growth": [asdict(row) for row in growth], "windows": [asdict(row) for row in windowed]}
+    pages.publish(page, RESULTS, name_on(where, "compressed"), record)
 
 
 if __name__ == "__main__":

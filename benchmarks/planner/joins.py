@@ -7,11 +7,9 @@ that do not split the stream, long windows, negation, and events in any order.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +17,7 @@ import pyarrow as pa
 import gpu_cep as cep
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.machine import described, environment, name_on
 
 ALGORITHMS = ("join_tree", "lazy_chain", "ses_automaton")
 EVENTS = 400_000
@@ -112,13 +110,9 @@ def main() -> None:
     for question in QUESTIONS:
         measured(question, 1_000, 1)  # loads the compiled kernels
     rows = [measured(question) for question in QUESTIONS]
-    machine, day, built = processor_name(), date.today().isoformat(), commit()
-    cores = len(os.sched_getaffinity(0))
-    where = f"{machine}, {cores} cores, {day}, commit {built}. CPU seconds of all threads, the best of {REPEATS} warm runs each."
-    page = markdown(rows, where)
-    record = {"machine": machine, "cores": cores, "date": day, "commit": built, "rows": [asdict(row) for row in rows]}
-    pages.write(RESULTS, f"joins-{slug(machine)}-{day}", page, record)
-    print(page)
+    where = environment()
+    page = markdown(rows, f"{described(where)}. CPU seconds of all threads, the best of {REPEATS} warm runs each.")
+    pages.publish(page, RESULTS, name_on(where, "joins"), {"environment": where, "rows": [asdict(row) for row in rows]})
 
 
 if __name__ == "__main__":

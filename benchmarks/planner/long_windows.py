@@ -15,7 +15,6 @@ import tracemalloc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 
@@ -25,7 +24,7 @@ import pyarrow as pa
 import gpu_cep as cep
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.machine import described, environment, name_on
 from gpu_cep.errors import MatchLimitExceeded
 
 EVENTS, MANY_EVENTS = 400_000, 5_000_000
@@ -266,14 +265,12 @@ def main() -> None:
     by_window(3_000, 1, (30,))  # loads the compiled kernels
     windows, noise, copied, twofold = by_window(), by_noise(), copying(), two_threads()
     endless = [shared(question) for question in FLAT]
-    machine, day, built = processor_name(), date.today().isoformat(), commit()
-    cores = len(os.sched_getaffinity(0))
-    where = f"{machine}, {cores} cores, {day}, commit {built}; the best of {REPEATS} warm runs each, by one thread where none are named."
-    page = markdown(windows, noise, endless, copied, twofold, where)
+    where = environment()
+    told = f"{described(where)}; the best of {REPEATS} warm runs each, by one thread where none are named."
+    page = markdown(windows, noise, endless, copied, twofold, told)
     rows = {name: [*map(asdict, found)] for name, found in (("windows", windows), ("noise", noise), ("endless", endless))}
-    record = {"machine": machine, "cores": cores, "date": day, "commit": built, "copying": copied, "two_threads": twofold, **rows}
-    pages.write(RESULTS, f"long-windows-{slug(machine)}-{day}", page, record)
-    print(page)
+    record = {"environment": where, "copying": copied, "two_threads": twofold, **rows}
+    pages.publish(page, RESULTS, name_on(where, "long-windows"), record)
 
 
 if __name__ == "__main__":

@@ -233,7 +233,7 @@ def file_layouts() -> str:
     """Return layouts of event files, in multiples of the first one."""
     record = pages.read(LAYOUTS)
     shown = layouts.table([layouts.Layout(**each) for each in record["layouts"]])
-    return f"{shown}\n\n{record['machine']}, {record['date']}, {record['events']:,} events: `benchmarks/results/{LAYOUTS.stem}.md`."
+    return f"{shown}\n\n{record['events']:,} events, {_source(LAYOUTS)}"
 
 
 def streamed() -> str:

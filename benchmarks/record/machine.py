@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,8 +37,15 @@ def package_version(package: str) -> str:
 
 def environment(packages: Iterable[str] = ()) -> dict[str, str]:
     """Return the machine, the day, the load and the commit of a measurement, and the versions of `packages`."""
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
+    where = {"machine": processor_name(), "cores": str(len(os.sched_getaffinity(0))), "day": date.today().isoformat()}
+    where |= {"load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
     return where | {package: package_version(package) for package in packages}
+
+
+def described(where: Mapping[str, str], packages: Iterable[str] = ()) -> str:
+    """Return the environment of a measurement in words, with the versions of `packages`."""
+    told = [where["machine"], f"{where['cores']} cores", where["day"], f"commit {where['commit']}"]
+    return ", ".join([*told, *(f"{package} {where[package]}" for package in packages)])
 
 
 def name_on(where: dict[str, str], what: str) -> str:

@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,8 @@ import pyarrow.parquet as pq
 import gpu_cep
 from benchmarks.baselines.floors import best_in_turn, best_seconds
 from benchmarks.baselines.interval_peer import ANY_DURATIONS, LONGEST, Listing1, aggressive_drivers
-from benchmarks.record import pages
+from benchmarks.record import machine, pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.rivals.environments import environment
 from benchmarks.workloads import drives
 
@@ -199,7 +197,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--no-spark", action="store_true")
     parser.add_argument("--no-duckdb", action="store_true")
     options = parser.parse_args(argv)
-    load = f"{os.getloadavg()[0]:.1f}"
+    where = machine.environment(PACKAGES)
     reports = drives.car_reports(options.events)
     timings: list[Timing] = []
     missing: list[str] = []
@@ -218,12 +216,9 @@ def main(argv: list[str]) -> int:
             print(f"{text}: {time.strftime('%H:%M:%S')}", file=sys.stderr)
         if not options.no_spark:
             timings += on_spark(Listing1(), path, min(options.repeats, SPARK_REPEATS))
-    where = {"machine": processor_name(), "cores": str(len(os.sched_getaffinity(0))), "day": date.today().isoformat(), "load": load}
-    where |= {"commit": commit()} | {package: package_version(package) for package in PACKAGES}
     page = markdown(timings, missing, where, options.events, copy)
     record = {"environment": where, "events": options.events, "copy": copy, "timings": [asdict(each) for each in timings]}
-    print(page)
-    print(*pages.write(RESULTS, f"drivers-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    pages.publish(page, RESULTS, machine.name_on(where, "drivers"), record)
     return 0
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import subprocess
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from pathlib import Path
 from statistics import median
 
 from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import environment, name_on
 from benchmarks.rivals.environments import REQUIREMENTS
 from benchmarks.rivals.kinds import IN_SQL
 
@@ -75,17 +73,12 @@ class Group:
 
 
 def surroundings() -> dict[str, str]:
-    versions = {package: package_version(package) for package in PACKAGES}
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr.splitlines()[:1]
-    return {
-        "machine": processor_name(),
-        "processors": str(os.cpu_count()),
-        "day": date.today().isoformat(),
-        "commit": commit(),
+    return environment(PACKAGES) | {
         "python": platform.python_version(),
         "java": java[0] if java else "none",
         "rivals": "; ".join(" ".join(requirements) for requirements in REQUIREMENTS.values()),
-    } | versions
+    }
 
 
 def write(folder: Path, group: Group, comparisons: Sequence[Comparison], absent: Sequence[Absent]) -> tuple[str, Path, Path]:
@@ -93,13 +86,13 @@ def write(folder: Path, group: Group, comparisons: Sequence[Comparison], absent:
     where = surroundings()
     page = markdown(group, comparisons, absent, where)
     record = {"environment": where, "comparisons": [asdict(each) for each in comparisons], "absent": [asdict(each) for each in absent]}
-    return page, *pages.write(folder, f"{group.record}-{slug(where['machine'])}-{where['day']}", page, record)
+    return page, *pages.write(folder, name_on(where, group.record), page, record)
 
 
 def markdown(group: Group, comparisons: Sequence[Comparison], absent: Sequence[Absent], where: dict[str, str]) -> str:
     versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
-        f"# {group.title} on {where['machine']}, {where['processors']} cores, {where['day']}",
+        f"# {group.title} on {where['machine']}, {where['cores']} cores, {where['day']}",
         f"Commit {where['commit']}; Python {where['python']}, {versions}; rivals: {where['rivals']}; {where['java']}. "
         "Written by `python -m benchmarks.rivals.run`.",
         *_summaries(group, comparisons),

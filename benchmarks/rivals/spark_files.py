@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -39,7 +37,7 @@ from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
 from benchmarks.record.day_records import RecordError, earlier, merged
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import environment, name_on
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
 from benchmarks.rivals.spark_records import (
     AUTO,
@@ -271,9 +269,8 @@ def main(argv: list[str]) -> int:
     options = parsed(argv)
     # a question that Spark's SQL cannot ask is left out, and no fault
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    where = {"machine": processor_name(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}", "commit": commit()}
-    where |= {package: package_version(package) for package in PACKAGES} | {"cores": str(options.cores), WARM: str(WARM_RUNS)}
-    name = f"{record_name(options.events)}-{slug(where['machine'])}-{where['day']}"
+    where = environment(PACKAGES) | {"cores": str(options.cores), WARM: str(WARM_RUNS)}
+    name = name_on(where, record_name(options.events))
     path = RESULTS / f"{name}.json"
     before = None
     if not options.no_record:

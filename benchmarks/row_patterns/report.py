@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import date
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
 from benchmarks.record import pages
-from benchmarks.record.machine import commit, package_version, processor_name, slug
 
 PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow", "duckdb")
 # What label-only patterns are to reach with ONE ROW PER MATCH on two threads, in rows a second.
@@ -44,29 +39,12 @@ class Measured:
         return self.cpu_seconds / self.copying
 
 
-def environment() -> dict[str, Any]:
-    return {
-        "machine": processor_name(),
-        "processors": len(os.sched_getaffinity(0)),
-        "day": date.today().isoformat(),
-        "load": round(os.getloadavg()[0], 1),
-        "commit": commit(),
-        "packages": {name: package_version(name) for name in PACKAGES},
-    }
-
-
-def write(where: dict[str, Any], found: Sequence[Measured], threads: int, repeats: int, folder: Path) -> tuple[Path, Path]:
-    """Write the record as ``.json`` and the page as ``.md`` into `folder`."""
-    record = {"environment": where, "threads": threads, "repeats": repeats, "questions": [asdict(each) for each in found]}
-    return pages.write(folder, f"row-patterns-{slug(where['machine'])}-{where['day']}", markdown(where, found, threads, repeats), record)
-
-
-def markdown(where: dict[str, Any], found: Sequence[Measured], threads: int, repeats: int) -> str:
+def markdown(where: dict[str, str], found: Sequence[Measured], threads: int, repeats: int) -> str:
     return "\n".join(
         [
-            f"# MATCH_RECOGNIZE, {where['machine']}, {where['processors']} cores, {where['day']}",
+            f"# MATCH_RECOGNIZE, {where['machine']}, {where['cores']} cores, {where['day']}",
             "",
-            f"Commit {where['commit']}; {', '.join(f'{name} {number}' for name, number in where['packages'].items())}.",
+            f"Commit {where['commit']}; {', '.join(f'{name} {where[name]}' for name in PACKAGES)}.",
             f"Load average {where['load']} before the run. {threads} threads, best of {repeats} runs. "
             "Written by `python -m benchmarks.row_patterns.run`.",
             "",

@@ -11,16 +11,19 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 import gpu_cep
+from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
+from benchmarks.record.machine import environment, name_on
 from benchmarks.row_patterns.peers import agree, loop_of, statement_of
 from benchmarks.row_patterns.questions import KEYS, QUESTIONS, Question, rows_of
-from benchmarks.row_patterns.report import Measured, environment, markdown, write
+from benchmarks.row_patterns.report import PACKAGES, Measured, markdown
 
 
 def seconds(run: Callable[[], object], repeats: int) -> tuple[float, float]:
@@ -85,7 +88,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--only", nargs="+", choices=[each.name for each in QUESTIONS], default=[each.name for each in QUESTIONS])
     parser.add_argument("--folder", type=Path, default=RESULTS, help="where the record goes")
     options = parser.parse_args(argv)
-    where, found = environment(), []
+    where, found = environment(PACKAGES), []
     for partitions, count in KEYS.items():
         table = rows_of(options.rows, count)
         _, copying = seconds(lambda table=table: copy_columns(table), options.repeats)
@@ -93,8 +96,10 @@ def main(argv: list[str]) -> int:
             if question.name in options.only:
                 found.append(measured(question, partitions, table, options.threads, options.repeats, copying))
                 print(f"{question.name}, {partitions}: {found[-1].rows / found[-1].seconds / 1e6:.1f} M rows/s", file=sys.stderr)
-    print(markdown(where, found, options.threads, options.repeats))
-    print(*write(where, found, options.threads, options.repeats, options.folder), sep="\n")
+    page = markdown(where, found, options.threads, options.repeats)
+    questions = [asdict(each) for each in found]
+    record = {"environment": where, "threads": options.threads, "repeats": options.repeats, "questions": questions}
+    pages.publish(page, options.folder, name_on(where, "row-patterns"), record)
     return 0
 
 

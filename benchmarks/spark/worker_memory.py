@@ -10,20 +10,18 @@ they are asked for, and gives batches back.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 
 import numpy as np
 import pyarrow as pa
 
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS, ROOT
-from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.machine import described, environment, name_on
 from benchmarks.record.memory import peak_bytes
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.keywords import make_options
@@ -155,12 +153,10 @@ def main(arguments: Sequence[str]) -> None:
     in_a_process(1_000_000, UNBOUNDED, "matches")  # compiles what is not in numba's cache
     by_room = [in_a_process(PARTITION, allowed, output) for output in OUTPUTS for allowed in ALLOWED]
     by_size = [in_a_process(events, 256 * MIB, "matches") for events in PARTITIONS]
-    machine, day, built = processor_name(), date.today().isoformat(), commit()
-    where = f"{machine}, {len(os.sched_getaffinity(0))} cores, {day}, commit {built}; one run each, on a busy machine."
-    page = markdown(by_room, by_size, where)
-    record = {"machine": machine, "date": day, "commit": built, "by_room": [*map(asdict, by_room)], "by_size": [*map(asdict, by_size)]}
-    pages.write(RESULTS, f"worker-memory-{slug(machine)}-{day}", page, record)
-    print(page)
+    where = environment()
+    page = markdown(by_room, by_size, f"{described(where)}; one run each, on a busy machine.")
+    record = {"environment": where, "by_room": [*map(asdict, by_room)], "by_size": [*map(asdict, by_size)]}
+    pages.publish(page, RESULTS, name_on(where, "worker-memory"), record)
 
 
 if __name__ == "__main__":

@@ -9,14 +9,12 @@ and as the reading alone, which is the floor of the second way. The first two mu
 from __future__ import annotations
 
 import argparse
-import os
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ import pyarrow.parquet as pq
 import gpu_cep as cep
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS, ROOT
-from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.machine import described, environment, name_on
 from benchmarks.record.memory import peak_bytes
 
 EVENTS, REPEATS = 10_000_000, 7
@@ -223,11 +221,10 @@ def main(argv: Sequence[str]) -> None:
         path = str(Path(folder, "events.parquet"))
         pq.write_table(made(options.events), path, row_group_size=GROUP)
         found = [asked(name, path, options.repeats) for name in QUESTIONS]
-    machine, day, built = processor_name(), date.today().isoformat(), commit()
-    where = f"{machine}, {len(os.sched_getaffinity(0))} cores, {day}, commit {built}, pyarrow {pa.__version__}."
-    page = markdown(found, where, options.events, options.repeats)
-    record = {"machine": machine, "date": day, "commit": built, "events": options.events, "asked": [*map(asdict, found)]}
-    pages.publish(page, options.folder, f"files-{slug(machine)}-{day}", record)
+    where = environment(["pyarrow"])
+    page = markdown(found, f"{described(where, ['pyarrow'])}.", options.events, options.repeats)
+    record = {"environment": where, "events": options.events, "asked": [*map(asdict, found)]}
+    pages.publish(page, options.folder, name_on(where, "files"), record)
 
 
 if __name__ == "__main__":

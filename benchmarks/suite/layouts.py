@@ -8,13 +8,11 @@ layouts, asks each for all of them, for one day and in slices of time, prints it
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ import gpu_cep as cep
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.layouts import Layout, table
-from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.machine import described, environment, name_on
 from benchmarks.suite.files import QUESTIONS, made
 
 EVENTS, REPEATS, GROUP = 5_000_000, 5, 1 << 17
@@ -130,12 +128,10 @@ def main(argv: Sequence[str]) -> None:
     counts = {each.matches for each in found}
     if len(counts) > 1:
         raise AssertionError(f"the layouts have {counts} matches")
-    machine, day, built = processor_name(), date.today().isoformat(), commit()
-    where = f"{machine}, {len(os.sched_getaffinity(0))} cores, {day}, commit {built}, pyarrow {pa.__version__}."
-    page = markdown(found, where, options.events, options.repeats)
-    record = {"machine": machine, "date": day, "commit": built, "events": options.events, "layouts": [*map(asdict, found)]}
-    pages.write(options.folder, f"layouts-{slug(machine)}-{day}", page, record)
-    print(page)
+    where = environment(["pyarrow"])
+    page = markdown(found, f"{described(where, ['pyarrow'])}.", options.events, options.repeats)
+    record = {"environment": where, "events": options.events, "layouts": [*map(asdict, found)]}
+    pages.publish(page, options.folder, name_on(where, "layouts"), record)
 
 
 if __name__ == "__main__":
