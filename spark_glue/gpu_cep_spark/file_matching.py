@@ -26,11 +26,9 @@ from gpu_cep_spark.files.footers import Footers, read_footers
 from gpu_cep_spark.files.pieces import FilePieces, Numbers, Piece, Workers, divide
 from gpu_cep_spark.files.places import NoCardError, NoScanError
 from gpu_cep_spark.files.reading import FilePart, Outside, Reading, Share
-from gpu_cep_spark.files.scan_filters import NoFilterError
-from gpu_cep_spark.files.scans import FileScan, find_kept_scan, find_scan, scan_of_paths
+from gpu_cep_spark.files.scans import FileScan, find_scan, scan_of_paths
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
-from gpu_cep_spark.narrowing.pushdown import read_columns
 from gpu_cep_spark.narrowing.rare_choice import columns_compared
 from gpu_cep_spark.slice_matching import match_slices
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
@@ -146,17 +144,11 @@ def _share_sent(job: Job, wanted: Wanted | None, scan: FileScan) -> float:
 
 
 def _scan(job: Job, *, from_paths: bool, remote: bool) -> FileScan:
-    session: Any = job.df.sparkSession
+    """Return the scan that the columns of a query are."""
     names = job.query.events.names
-    if from_paths and not isinstance(session, SparkSession):
+    if from_paths and not isinstance(job.df.sparkSession, SparkSession):
         return scan_of_paths(job.df, names)
-    kept = find_kept_scan(job.df, names, remote=remote)
-    if kept is not None:
-        return kept
-    try:
-        return find_scan(read_columns(job.df, names), remote=remote)
-    except NoFilterError as fault:
-        raise NoScanError(str(fault)) from fault
+    return find_scan(job.df, names, remote=remote)
 
 
 def _cores(session: Any) -> int:

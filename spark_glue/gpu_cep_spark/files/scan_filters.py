@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.jvm import items
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ _COMPARISONS = {
 _INTEGERS = {"tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64()}
 
 
-class NoFilterError(Exception):
-    """A filter has no surely equal Arrow expression; the message says why."""
-
-
 def arrow_filter(conditions: Sequence[Any], known: Mapping[int, str]) -> tuple[Expression, tuple[str, ...]]:
     """Return an Arrow expression that is true where all conditions of Spark's are, and the columns that it reads.
 
@@ -36,7 +33,7 @@ def arrow_filter(conditions: Sequence[Any], known: Mapping[int, str]) -> tuple[E
 
     Raises
     ------
-    NoFilterError
+    NoScanError
         A condition has no surely equal expression.
     """
     reader = _Reader(known)
@@ -68,14 +65,14 @@ class _Reader:
             case "AttributeReference" if expression.dataType().simpleString() == "boolean":
                 return self._column(expression)
         if kind not in _COMPARISONS:
-            raise NoFilterError(f"its filter has {expression.prettyName()}, which only Spark computes as Spark does")
+            raise NoScanError(f"its filter has {expression.prettyName()}, which only Spark computes as Spark does")
         return _COMPARISONS[kind](*(self._operand(part) for part in parts))
 
     def _among(self, parts: Sequence[Any]) -> Any:
         column, values = self._operand(parts[0]), [_literal(part) for part in parts[1:]]
         # where NULL is listed, Spark's IN is NULL rather than false, which a NOT would tell apart
         if any(not value.is_valid for value in values):
-            raise NoFilterError("its filter has NULL in a list")
+            raise NoScanError("its filter has NULL in a list")
         return reduce(operator.or_, [column == value for value in values])
 
     def _operand(self, expression: Any) -> Any:
@@ -85,9 +82,9 @@ class _Reader:
             return scalar(_literal(expression))
         kind = expression.dataType().simpleString()
         if kind in ("float", "double"):
-            raise NoFilterError("its filter compares floats, of which Spark has an order of its own")
+            raise NoScanError("its filter compares floats, of which Spark has an order of its own")
         if kind.startswith("string collate"):
-            raise NoFilterError("its filter compares text under a collation, which only Spark does")
+            raise NoScanError("its filter compares text under a collation, which only Spark does")
         return self._column(expression)
 
     def _column(self, expression: Any) -> Any:
@@ -95,7 +92,7 @@ class _Reader:
 
         name = self._known.get(expression.exprId().id()) if expression.getClass().getSimpleName() == "AttributeReference" else None
         if name is None:
-            raise NoFilterError(f"its filter has {expression.prettyName()}, which only Spark computes as Spark does")
+            raise NoScanError(f"its filter has {expression.prettyName()}, which only Spark computes as Spark does")
         self.read.append(name)
         return field(name)
 
@@ -103,10 +100,10 @@ class _Reader:
 def _literal(expression: Any) -> pa.Scalar:
     """Return a literal of Spark's as a scalar."""
     if expression.getClass().getSimpleName() != "Literal":
-        raise NoFilterError(f"its filter has {expression.prettyName()}, which only Spark computes as Spark does")
+        raise NoScanError(f"its filter has {expression.prettyName()}, which only Spark computes as Spark does")
     kind, value = expression.dataType().simpleString(), expression.value()
     if value is None:
-        raise NoFilterError("its filter has NULL")
+        raise NoScanError("its filter has NULL")
     if kind in _INTEGERS:
         return pa.scalar(int(value), _INTEGERS[kind])
     if kind.startswith("decimal"):
@@ -121,4 +118,4 @@ def _literal(expression: Any) -> pa.Scalar:
             return pa.scalar(int(value), pa.int32()).cast(pa.date32())
         case "timestamp" | "timestamp_ntz":
             return pa.scalar(int(value), pa.int64()).cast(pa.timestamp("us", tz="UTC" if kind == "timestamp" else None))
-    raise NoFilterError(f"its filter has a constant of type {kind}")
+    raise NoScanError(f"its filter has a constant of type {kind}")

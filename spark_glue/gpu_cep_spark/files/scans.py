@@ -21,6 +21,7 @@ from gpu_cep.engine.input.file_systems import is_uri
 from gpu_cep_spark.files.places import NoScanError, places_of
 from gpu_cep_spark.files.scan_filters import arrow_filter
 from gpu_cep_spark.jvm import items
+from gpu_cep_spark.narrowing.pushdown import read_columns
 from gpu_cep_spark.schemas import arrow_schema
 
 if TYPE_CHECKING:
@@ -87,39 +88,37 @@ class FileScan:
     size: int | None = None
 
 
-def find_scan(df: DataFrame, *, remote: bool = False) -> FileScan:
-    """Return the scan that `df` is; of files that are not on this machine only if `remote`.
+def find_scan(df: DataFrame, names: Sequence[str], *, remote: bool = False) -> FileScan:
+    """Return the scan that the columns `names` of a DataFrame are; of files that are not on this machine only if `remote`.
+
+    The plan that Spark keeps of the DataFrame tells it, where that is certain. A plan of these columns alone takes Spark as long as
+    all else that the driver does.
 
     Raises
     ------
     NoScanError
-        It is none, or not certain to be one.
+        They are none, or not certain to be one.
     """
-    session = _classic(df)
-    return _scan_of(session, _parts_of(df), range(len(df.columns)), remote=remote)
+    session: Any = df.sparkSession
+    if not isinstance(session, SparkSession):
+        raise NoScanError("a client of Spark Connect does not see the plan of a DataFrame")
+    kept = _kept_scan(session, df, names, remote=remote)
+    return _scan_of(session, read_columns(df, names), range(len(names)), remote=remote) if kept is None else kept
 
 
-def find_kept_scan(df: DataFrame, names: Sequence[str], *, remote: bool = False) -> FileScan | None:
-    """Return the scan that some columns of `df` are, by the plan that Spark keeps of it.
+def _kept_scan(session: SparkSession, df: DataFrame, names: Sequence[str], *, remote: bool) -> FileScan | None:
+    """Return the scan by the plan that Spark keeps of a DataFrame; None if these columns must be planned alone.
 
-    A plan of these columns alone takes Spark as long as all else that the driver does.
-    None if it is needed. The plan kept may be no certain scan, text may have to be cast, names
-    may differ in case alone, or a column that is not read may be an error to plan. Or the plan
-    might be another today: a filter may compare with the time of the plan, and events may have
-    come into Spark's cache since.
-
-    Raises
-    ------
-    NoScanError
-        A client of Spark Connect does not see plans.
+    The plan kept may be no certain scan, text may have to be cast, names may differ in case alone, or a column that is not read may
+    be an error to plan. Or the plan might be another today: a filter may compare with the time of the plan, and events may have come
+    into Spark's cache since.
     """
-    session = _classic(df)
     if not session._jsparkSession.sharedState().cacheManager().isEmpty() or len({name.lower() for name in df.columns}) < len(df.columns):
         return None
     try:
         if not _is_as_asked(df):
             return None
-        found = _scan_of(session, _parts_of(df), [df.columns.index(name) for name in names], remote=remote)
+        found = _scan_of(session, df, [df.columns.index(name) for name in names], remote=remote)
     except (NoScanError, PySparkException):
         return None
     return found if all(map(_is_plain, found.types.fields)) else None
@@ -131,14 +130,6 @@ def _is_as_asked(df: DataFrame) -> bool:
     while (kind := plan.getClass().getSimpleName()) in _CHOOSING:
         plan = plan.child()
     return bool(kind == "LogicalRelation")
-
-
-def _classic(df: DataFrame) -> SparkSession:
-    """Return the session of a DataFrame whose plan it shows."""
-    session: Any = df.sparkSession
-    if not isinstance(session, SparkSession):
-        raise NoScanError("a client of Spark Connect does not see the plan of a DataFrame")
-    return session
 
 
 def _is_plain(field: StructField) -> bool:
@@ -172,25 +163,28 @@ def _parts_of(df: DataFrame) -> _Parts:
     return _Parts(filters, projected, plan)
 
 
-def _scan_of(session: SparkSession, read: _Parts, places: Sequence[int], *, remote: bool) -> FileScan:
-    """Return the scan with the columns at some places of a plan."""
+def _scan_of(session: SparkSession, df: DataFrame, places: Sequence[int], *, remote: bool) -> FileScan:
+    """Return the scan that the columns at some places of a DataFrame are, by its optimised plan."""
+    read = _parts_of(df)
     relation = read.below.relation()
     _check_relation(relation)
-    of_files, of_folders = _fields(relation.dataSchema()), _fields(relation.partitionSchema())
+    of_folders = _fields(relation.partitionSchema())
     if relation.location().getClass().getName() == _INDEXES[1] and of_folders:
         raise NoScanError("the catalog says which partitions its files belong to")
-    if len({name.lower() for name in of_files}) < len(of_files):
-        raise NoScanError("the names of some columns differ in case alone")
-    types = of_files | of_folders
     attributes = _attributes(read.below)
-    known = {number: name for number, name in attributes if name in types}
+    # behind those of files and folders are the columns that Spark computes of each file
+    known = dict(attributes[: relation.schema().size()])
+    if len({name.lower() for name in known.values()}) < len(known):
+        raise NoScanError("the names of some columns differ in case alone")
     if read.projected is None:
-        columns = tuple(_known(attributes[place], types) for place in places)
+        columns = tuple(_known(attributes[place], known) for place in places)
     else:
         columns = tuple(_source(read.projected[place], known) for place in places)
     _check_settings(session, dict(_lower_options(relation)))
     condition, filtered = arrow_filter(read.filters, known) if read.filters else (None, ())
-    kinds = StructType([types[name] for name in dict.fromkeys((*columns, *filtered))])
+    wanted = tuple(dict.fromkeys((*columns, *filtered)))
+    types = _fields(_chosen(session, relation.dataSchema(), [name for name in wanted if name not in of_folders])) | of_folders
+    kinds = StructType([types[name] for name in wanted])
     paths = places_of(list(relation.location().inputFiles()), remote=remote)
     folders = {field.name: _of_folders(field.name, field.dataType, paths) for field in kinds.fields if field.name in of_folders}
     return FileScan(paths, columns, arrow_schema(kinds, _ZONE), kinds, folders, condition, filtered, _listed_size(relation, paths))
@@ -230,15 +224,15 @@ def _short(name: str) -> str:
 
 def _attributes(below: Any) -> list[tuple[int, str]]:
     """Return the numbers and names of a relation's columns, for which the JVM is asked once."""
-    # name#number and a letter for a type; longer answers, as all of their JSON, come late
+    # name#number and a letter for a type
     written = [text.rpartition("#") for text in below.output().mkString(_BETWEEN).split(_BETWEEN)]
     return [(int(number.rstrip("L")), name) for name, _, number in written]
 
 
-def _known(attribute: tuple[int, str], types: Mapping[str, Any]) -> str:
+def _known(attribute: tuple[int, str], known: Mapping[int, str]) -> str:
     """Return the name of a relation's column; NoScanError if neither files nor folders have it."""
-    _, name = attribute
-    if name not in types:
+    number, name = attribute
+    if number not in known:
         raise NoScanError(f"column {name!r} is computed")
     return name
 
@@ -275,6 +269,12 @@ def _check_settings(session: Any, options: Mapping[str, str]) -> None:
         encryption = session.conf.get(f"spark.hadoop.{_ENCRYPTION}", None)
     if encryption:
         raise NoScanError(f"Spark decrypts files ({_ENCRYPTION})")
+
+
+def _chosen(session: SparkSession, schema: Any, names: Sequence[str]) -> Any:
+    """Return the fields of a schema of Spark's that have some names, as a schema: an answer above 8 KB comes 40 ms late."""
+    jvm: Any = session._jvm
+    return schema.apply(jvm.PythonUtils.toSeq(list(names)).toSet())
 
 
 def _fields(schema: Any) -> dict[str, StructField]:

@@ -74,7 +74,7 @@ def test_a_file_that_changes_elsewhere_is_named(elsewhere: Any, tmp_path: Path) 
 
 def test_files_that_spark_sees_otherwise_are_refused(elsewhere: Any, tmp_path: Path) -> None:
     frame = elsewhere(files(tmp_path / "t"))
-    scan = find_scan(frame, remote=True)
+    scan = find_scan(frame, frame.columns, remote=True)
     assert scan.size == sum(path.stat().st_size for path in (tmp_path / "t").iterdir())
     assert read_footers(frame.sparkSession, scan, "ts", (), None).groups.rows.sum() == 400
     with pytest.raises(EventError, match=r"parquet and the others of its scan have .* bytes as Arrow finds them, and 7 as Spark"):
