@@ -50,7 +50,7 @@ from gpu_cep.queries.plans import is_row_pattern
 
 if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
-    from gpu_cep.cli.rates import Rates
+    from gpu_cep.cli.rates import Measurements
     from gpu_cep.display.match_view import MatchView
     from gpu_cep.display.pictures.picture import Picture
     from gpu_cep.display.plotting import Timeline
@@ -270,7 +270,7 @@ def bench(
     if as_json:
         print_line(json_of(rates.facts()))
     else:
-        _print_rates(rates)
+        _print_measurements(rates)
 
 
 @app.command()
@@ -315,10 +315,10 @@ def warmup(
     if cache is not None:
         # before anything imports numba, and for the processes that compile
         os.environ["NUMBA_CACHE_DIR"] = str(Path(cache).resolve())
-    from gpu_cep.cli.warmup import card_named, card_to_serve, count_kernels, describe_cache, trials, warm_up
+    from gpu_cep.cli.warmup import card_named, card_to_serve, count_kernels, describe_cache, small_queries, warm_up
 
     with report_faults():
-        chosen, served = trials(), card_to_serve() if card is None else card_named(card)
+        chosen, served = small_queries(), card_to_serve() if card is None else card_named(card)
         for _ in show_count(warm_up(chosen, served), "compiling", len(chosen) + count_kernels(served)):
             pass
         found = describe_cache()
@@ -378,7 +378,7 @@ def _fault(diagnostic: Any) -> dict[str, Any]:
     return {"message": diagnostic.message, "hint": diagnostic.hint, **place}
 
 
-def _print_rates(rates: Rates) -> None:
+def _print_measurements(rates: Measurements) -> None:
     counts = f"{count_of(rates.events, 'event')}, {count_of(rates.matches, 'match')}"
     print_line(f"{counts}, columns {', '.join(rates.columns)}, the best of {count_of(rates.runs, 'run')}")
     columns = {

@@ -34,7 +34,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
+class Measurements:
     """All measurements, with the numbers of events, runs and matches, and the columns read."""
 
     events: int
@@ -48,7 +48,7 @@ class Rates:
         return asdict(self)
 
 
-def measure(text: str, table: pa.Table, reading: Callable[[], Any] | None, runs: int, asked: Mapping[str, Any]) -> Rates:
+def measure(text: str, table: pa.Table, reading: Callable[[], Any] | None, runs: int, asked: Mapping[str, Any]) -> Measurements:
     """Time a query over `table`, copying its columns and, unless it is None, `reading` the table.
 
     Each is done `runs` times.
@@ -63,7 +63,7 @@ def measure(text: str, table: pa.Table, reading: Callable[[], Any] | None, runs:
     seconds["match, output=indices"] = _shortest(lambda: api.match(held, text, output="indices", **asked), runs)[0]
     matches = pc.sum(counts["count"], min_count=0).as_py()
     rates = tuple(Rate(what, spent, table.num_rows / spent, spent / copying) for what, spent in seconds.items())
-    return Rates(table.num_rows, runs, tuple(names), matches, rates)
+    return Measurements(table.num_rows, runs, tuple(names), matches, rates)
 
 
 def _columns_read(text: str, table: pa.Table, asked: Mapping[str, Any]) -> list[str]:

@@ -67,7 +67,7 @@ _ROW_PATTERNS = tuple(
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class SmallQuery:
     """A small query with its keywords, and the types of time, key and kind in its events."""
 
     query: str
@@ -107,55 +107,55 @@ def count_kernels(card: Capability | None) -> int:
     return 0 if card is None else len(forms())
 
 
-def trials() -> list[Trial]:
-    """Return all trials; those that take longest to compile come first."""
+def small_queries() -> list[SmallQuery]:
+    """Return all small queries; those that take longest to compile come first."""
     keyed = {"partition_by": ["k"]}
     anything = {**keyed, "strategy": "skip_till_any_match"}
     return [
-        *(Trial(_TREND, {**keyed, "algorithm": algorithm}) for algorithm in ("auto", "ses_automaton", "nfab", "backtracking")),
-        *(Trial(_CHAIN, {**anything, "algorithm": algorithm}) for algorithm in ("lazy_chain", "lazy_tree", "join_tree", "auto")),
-        *(Trial(query, {"algorithm": each}) for query in _SITUATIONS for each in ("range_join", "end_join", "nested_loop", "auto")),
-        *(Trial(query, asked) for query in _QUERIES for asked in (keyed, {})),
-        *(Trial(query, {**keyed, "algorithm": each}) for query in _QUERIES for each in ("ses_automaton", "nfab", "backtracking")),
-        *(Trial(query, {**anything, "algorithm": each}) for query in _QUERIES for each in ("lazy_chain", "lazy_tree", "join_tree")),
-        *(Trial(_TREND, {**keyed, "output": output}) for output in OUTPUTS),
-        *(Trial(query, {**keyed, "strategy": each}) for query in _QUERIES[:3] for each in STRATEGIES),
-        *(Trial(query, {**keyed, "after_match": each}) for query in _QUERIES[:2] for each in AFTER_MATCH),
-        *(Trial(query, {**keyed, "ties": "position"}) for query in _QUERIES),
-        *(Trial(query, {"output": output}) for query in (*_QUERIES[:3], _ROWS_OUT, *_PROPERTIES) for output in OUTPUTS),
+        *(SmallQuery(_TREND, {**keyed, "algorithm": algorithm}) for algorithm in ("auto", "ses_automaton", "nfab", "backtracking")),
+        *(SmallQuery(_CHAIN, {**anything, "algorithm": algorithm}) for algorithm in ("lazy_chain", "lazy_tree", "join_tree", "auto")),
+        *(SmallQuery(query, {"algorithm": each}) for query in _SITUATIONS for each in ("range_join", "end_join", "nested_loop", "auto")),
+        *(SmallQuery(query, asked) for query in _QUERIES for asked in (keyed, {})),
+        *(SmallQuery(query, {**keyed, "algorithm": each}) for query in _QUERIES for each in ("ses_automaton", "nfab", "backtracking")),
+        *(SmallQuery(query, {**anything, "algorithm": each}) for query in _QUERIES for each in ("lazy_chain", "lazy_tree", "join_tree")),
+        *(SmallQuery(_TREND, {**keyed, "output": output}) for output in OUTPUTS),
+        *(SmallQuery(query, {**keyed, "strategy": each}) for query in _QUERIES[:3] for each in STRATEGIES),
+        *(SmallQuery(query, {**keyed, "after_match": each}) for query in _QUERIES[:2] for each in AFTER_MATCH),
+        *(SmallQuery(query, {**keyed, "ties": "position"}) for query in _QUERIES),
+        *(SmallQuery(query, {"output": output}) for query in (*_QUERIES[:3], _ROWS_OUT, *_PROPERTIES) for output in OUTPUTS),
         *(
-            Trial(query, {"output": output, **asked})
+            SmallQuery(query, {"output": output, **asked})
             for query in _SITUATIONS
             for asked in ({}, {"detect": "early"})
             for output in OUTPUTS[:4]
         ),
-        *(Trial(query, keyed, time=time) for query in (_TREND, _PAIR) for time in ("int32", "float64")),
+        *(SmallQuery(query, keyed, time=time) for query in (_TREND, _PAIR) for time in ("int32", "float64")),
         *(
-            Trial(query, {**keyed, "time_unit": unit}, time=time)
+            SmallQuery(query, {**keyed, "time_unit": unit}, time=time)
             for query in (_TREND, _PAIR)
             for time, unit in (("us", "us"), ("ns", "ns"), ("date", "days"))
         ),
-        *(Trial(query, keyed, key=key) for query in (_TREND, _PAIR) for key in ("int32", "text", "dictionary", "nulls")),
-        *(Trial(query, keyed, kind=kind) for query in (_TREND, *_PROPERTIES) for kind in ("text", "large")),
-        Trial(_ROWS_OUT, keyed),
-        Trial(_TREND, {**keyed, "timeouts": True}),
-        *map(Trial, _ROW_PATTERNS),
+        *(SmallQuery(query, keyed, key=key) for query in (_TREND, _PAIR) for key in ("int32", "text", "dictionary", "nulls")),
+        *(SmallQuery(query, keyed, kind=kind) for query in (_TREND, *_PROPERTIES) for kind in ("text", "large")),
+        SmallQuery(_ROWS_OUT, keyed),
+        SmallQuery(_TREND, {**keyed, "timeouts": True}),
+        *map(SmallQuery, _ROW_PATTERNS),
     ]
 
 
-def events_of(trial: Trial) -> pa.Table:
-    """Return events with the types that a trial asks for, sorted by time."""
+def events_of(small: SmallQuery) -> pa.Table:
+    """Return events with the types that a small query asks for, sorted by time."""
     draw = np.random.default_rng(2026)
     times, keys = np.cumsum(draw.integers(0, 3, _EVENTS)), draw.integers(0, 20, _EVENTS)
     kinds = np.array(list("ABCDEFGH"))[draw.integers(0, 8, _EVENTS)]
     return pa.table(
         {
-            "ts": _times(times, trial.time),
-            "k": _keys(keys, trial.key),
-            "type": _texts(kinds, trial.kind),
+            "ts": _times(times, small.time),
+            "k": _keys(keys, small.key),
+            "type": _texts(kinds, small.kind),
             "price": draw.integers(0, 400, _EVENTS) / 4,
             "volume": pa.array(draw.integers(0, 9, _EVENTS), mask=draw.random(_EVENTS) < 0.01),
-            "name": _texts([f"n{each}" for each in draw.integers(0, 30, _EVENTS)], trial.kind),
+            "name": _texts([f"n{each}" for each in draw.integers(0, 30, _EVENTS)], small.kind),
         }
     )
 
@@ -180,12 +180,12 @@ def _keys(keys: Any, form: str) -> pa.Array:
     return pa.array(keys.astype(form))
 
 
-def run_trial(trial: Trial) -> None:
+def run_query(small: SmallQuery) -> None:
     """Run a query so that its kernels are compiled; nothing happens if its algorithm cannot answer it."""
     from gpu_cep import api
 
     try:
-        api.match(events_of(trial), trial.query, engine="cpu", max_steps=10_000_000, **trial.asked)
+        api.match(events_of(small), small.query, engine="cpu", max_steps=10_000_000, **small.asked)
     except CepError:
         return
 
@@ -215,21 +215,21 @@ def compile_for_card(asked: CardForm) -> str:
     return ""
 
 
-def _compile(task: Trial | CardForm) -> str:
-    """Run a trial, or compile a kernel for a card; return why that fails, or an empty text."""
+def _compile(task: SmallQuery | CardForm) -> str:
+    """Run a small query, or compile a kernel for a card; return why that fails, or an empty text."""
     if isinstance(task, CardForm):
         return compile_for_card(task)
-    run_trial(task)
+    run_query(task)
     return ""
 
 
-def warm_up(chosen: Sequence[Trial], card: Capability | None = None) -> Iterator[int]:
-    """Run trials, and compile for a card if there is one, in a process for each core; give after each the number of those that are done.
+def warm_up(chosen: Sequence[SmallQuery], card: Capability | None = None) -> Iterator[int]:
+    """Run small queries, and compile for a card if there is one, in a process for each core; give after each how many are done.
 
-    What cannot be compiled for the card gives a notice, and so does a trial or kernel whose process was killed.
+    What cannot be compiled for the card gives a notice, and so does a query or kernel whose process was killed.
     """
     listed = [] if card is None else [CardForm(form, card) for form in forms()]
-    tasks: list[Trial | CardForm] = [*listed, *chosen]
+    tasks: list[SmallQuery | CardForm] = [*listed, *chosen]
     processes = min(available_threads(), len(tasks))
     faults: list[tuple[type, str]] = []
     for done, ended in enumerate(run_side_by_side(_compile, tasks, processes, _be_quiet), 1):
@@ -237,7 +237,7 @@ def warm_up(chosen: Sequence[Trial], card: Capability | None = None) -> Iterator
         if fault:
             faults.append((type(ended.task), fault))
         yield done
-    for kind, count, noun in ((CardForm, len(listed), "kernels for the card"), (Trial, len(chosen), "sets of kernels for the CPU")):
+    for kind, count, noun in ((CardForm, len(listed), "kernels for the card"), (SmallQuery, len(chosen), "sets of kernels for the CPU")):
         own = [fault for of, fault in faults if of is kind]
         if own:
             say(f"{len(own)} of {count} {noun} are left to queries: {own[0]}")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 
-from gpu_cep.cli.warmup import Trial
+from gpu_cep.cli.warmup import SmallQuery
 
 
-def compile_or_die(trial: Trial) -> str:
+def compile_or_die(small: SmallQuery) -> str:
     """Compile nothing, or kill the process."""
-    if trial.query == "is killed":
+    if small.query == "is killed":
         os.kill(os.getpid(), signal.SIGKILL)
     return ""

@@ -21,7 +21,7 @@ from gpu_cep_kernels.compile.forms import Form
 from tests.cli.deaths import compile_or_die
 
 # A query that labels decide, whose kernels are quick to compile.
-TRIALS = [warmup.Trial("PATTERN SEQ(A a, B b) WITHIN 100", {"partition_by": ["k"], "output": "count"})]
+QUERIES = [warmup.SmallQuery("PATTERN SEQ(A a, B b) WITHIN 100", {"partition_by": ["k"], "output": "count"})]
 ASK = """
 import sys
 from numba.core import event
@@ -31,7 +31,7 @@ class Heard(event.Listener):
     def on_start(self, each): compiled.append(each.data["dispatcher"].__name__)
     def on_end(self, each): pass
 event.register("numba:compile", Heard())
-warmup.run_trial(warmup.Trial("PATTERN SEQ(C first, D second) WITHIN 70", {"partition_by": ["k"], "output": "count"}))
+warmup.run_query(warmup.SmallQuery("PATTERN SEQ(C first, D second) WITHIN 70", {"partition_by": ["k"], "output": "count"}))
 print(*compiled)
 """
 
@@ -41,7 +41,7 @@ def warm(tmp_path_factory):
     """What the command has said, and the folder that it has filled."""
     folder, said = tmp_path_factory.mktemp("warm"), TextIOWrapper(BytesIO())
     with pytest.MonkeyPatch.context() as patched, redirect_stdout(said):
-        patched.setattr(warmup, "trials", lambda: TRIALS)
+        patched.setattr(warmup, "small_queries", lambda: QUERIES)
         patched.setenv("NUMBA_CACHE_DIR", "")
         assert main(["warmup", "--cache", str(folder), "--json"]) == 0
         said.flush()
@@ -57,35 +57,35 @@ def test_a_query_compiles_nothing_after_warmup(warm):
     assert subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=True).stdout == "\n"
 
 
-@pytest.mark.parametrize("trial", {each.query: each for each in warmup.trials()}.values(), ids=lambda trial: trial.query[:40])
-def test_what_is_run_is_a_query(trial):
-    api.explain(warmup.events_of(trial).slice(0, 0), trial.query)
+@pytest.mark.parametrize("small", {each.query: each for each in warmup.small_queries()}.values(), ids=lambda small: small.query[:40])
+def test_what_is_run_is_a_query(small):
+    api.explain(warmup.events_of(small).slice(0, 0), small.query)
 
 
-@pytest.mark.parametrize("trial", [each for each in warmup.trials() if each.time != "int64"], ids=lambda trial: trial.time)
-def test_times_of_every_type_are_answered(trial):
-    api.explain(warmup.events_of(trial).slice(0, 0), trial.query, engine="cpu", **trial.asked)
+@pytest.mark.parametrize("small", [each for each in warmup.small_queries() if each.time != "int64"], ids=lambda small: small.time)
+def test_times_of_every_type_are_answered(small):
+    api.explain(warmup.events_of(small).slice(0, 0), small.query, engine="cpu", **small.asked)
 
 
 def test_most_of_what_is_run_can_be_answered(monkeypatch):
     # none of them is looked at
     monkeypatch.setattr(warmup, "_EVENTS", 1)
 
-    def is_answered(trial: warmup.Trial) -> bool:
+    def is_answered(small: warmup.SmallQuery) -> bool:
         # explain tells of a match's plan, with timeouts or without
-        asked = {name: value for name, value in trial.asked.items() if name != "timeouts"}
+        asked = {name: value for name, value in small.asked.items() if name != "timeouts"}
         try:
-            api.explain(warmup.events_of(trial).slice(0, 0), trial.query, engine="cpu", **asked)
+            api.explain(warmup.events_of(small).slice(0, 0), small.query, engine="cpu", **asked)
         except CepError:
             return False
         return True
 
-    trials = warmup.trials()
-    assert sum(map(is_answered, trials)) > 0.95 * len(trials)
+    queries = warmup.small_queries()
+    assert sum(map(is_answered, queries)) > 0.95 * len(queries)
 
 
 def test_where_nothing_can_be_kept_warmup_fails(monkeypatch, capsys):
-    monkeypatch.setattr(warmup, "trials", lambda: TRIALS)
+    monkeypatch.setattr(warmup, "small_queries", lambda: QUERIES)
     monkeypatch.setattr(warmup, "warm_up", lambda chosen, card: iter([1]))
     monkeypatch.setattr(warmup, "writable_folder", lambda wanted: None)
     assert main(["warmup"]) == 4
@@ -120,7 +120,7 @@ def test_a_card_that_nothing_compiles_for_is_an_error(monkeypatch, capsys, fault
     assert capsys.readouterr().err == f"gpu-cep: nothing here compiles for a card: {fault}\n"
 
 
-def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, capsys, warm):
+def test_kernels_for_a_card_are_compiled_beside_queries(monkeypatch, tmp_path, capsys, warm):
     """Those that cannot be compiled give a notice."""
     if jit.simulated() or missing_wheels():
         pytest.skip("nothing compiles for a card here")
@@ -131,7 +131,7 @@ def test_kernels_for_a_card_are_compiled_beside_trials(monkeypatch, tmp_path, ca
     listed = [*[form for form in ahead.forms() if not form.on_cpu][-2:], Form("gpu_cep_kernels.phase_one.windows:nowhere", [])]
     monkeypatch.setattr(warmup, "forms", lambda: listed)
     monkeypatch.setattr(warmup, "card_capability", lambda: (9, 0))
-    monkeypatch.setattr(warmup, "trials", lambda: TRIALS[:1])
+    monkeypatch.setattr(warmup, "small_queries", lambda: QUERIES[:1])
     monkeypatch.setattr(notices, "_said", set())
     monkeypatch.delenv(notices.QUIET, raising=False)
     monkeypatch.setenv("NUMBA_CACHE_DIR", "")
@@ -151,7 +151,7 @@ def test_a_killed_process_costs_its_own_kernels_alone(monkeypatch, capsys):
     monkeypatch.setattr(warmup, "available_threads", lambda: 2)
     monkeypatch.setattr(notices, "_said", set())
     monkeypatch.delenv(notices.QUIET, raising=False)
-    assert list(warmup.warm_up([warmup.Trial(text) for text in texts])) == [1, 2, 3]
+    assert list(warmup.warm_up([warmup.SmallQuery(text) for text in texts])) == [1, 2, 3]
     assert capsys.readouterr().err == (
         "gpu_cep: 1 of 3 sets of kernels for the CPU are left to queries: 'is killed': the system ended the process that compiled this;"
         " is there too little memory?\n"
