@@ -43,8 +43,8 @@ ANALYSIS = (
     Fault(
         "group-relates-all-repetitions",
         "gpu_cep/lang/groups.py",
-        "named = [group for group in groups if group.variables.intersection(_names(conjunct))]",
-        "named = [group for group in groups if group.variables.intersection(_names(conjunct))][:1] * 2",
+        "named = [group for group in groups if not group.variables.isdisjoint(names)]",
+        "named = [group for group in groups if not group.variables.isdisjoint(names)][:1] * 2",
         ("tests/lang/test_groups.py", "tests/conformance/test_groups.py"),
     ),
     Fault(
@@ -71,7 +71,7 @@ ANALYSIS = (
     Fault(
         "group-variable-outside-of-it",
         "gpu_cep/lang/groups.py",
-        "if everywhere[name] != Counter(declared(inside.node))[name]:",
+        "if everywhere[name] != grouped[name] or sum(name in group.variables for group in groups) > 1:",
         "if False:",
         ("tests/lang/test_groups.py",),
     ),
