@@ -44,7 +44,10 @@ _ELSEWHERE = {
     **dict.fromkeys(("start", "end", "duration"), _SITUATIONS),
     "isfirst": "compute the interval of each event as a column, slot, and write SEQ(NOT(x), y) WHERE x.slot = y.slot, WITHIN its length",
     "safe_divide": "what is divided by 0 is NULL: write {operands[0]} / {operands[1]}",
-    **dict.fromkeys(("classifier", "match_number"), "output='events' has the variable of each event, and match_id"),
+    **dict.fromkeys(
+        ("classifier", "match_number", "event_name", "pattern_id", "match_id"),
+        "output='events' has the variable of each event, and match_id",
+    ),
     "log": "write ln({last}), log2({last}) or log10({last})",
     "next": "an event behind it has a variable of its own: SEQ(a, b), and b.attr",
     "lag": "write prev({0}), the value of the event bound just before",
@@ -60,7 +63,9 @@ _IN_ROWS = _ELSEWHERE | {
     **dict.fromkeys(("any_value", "arbitrary", "rpr_first"), "write FIRST({0})"),
     "isfirst": "compute the interval of each row as a column, slot; the first row is DEFINE A AS PREV(slot) IS NULL OR PREV(slot) <> slot",
     "rpr_last": "write LAST({0})",
-    "match_row_number": "write count(*), the number of the rows of the match up to this one",
+    **dict.fromkeys(("match_row_number", "match_id"), "write count(*), the number of the rows of the match up to this one"),
+    "event_name": "write CLASSIFIER(), the variable of the row",
+    "pattern_id": "write MATCH_NUMBER(), the number of the match",
 }
 _EXAMPLES = ("v.attr", "x", "y")
 """What stands in a hint for arguments that a call leaves out."""

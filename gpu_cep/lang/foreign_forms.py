@@ -35,6 +35,7 @@ FORMS = (
     form(r"select\b.*\bmatch_recognize\b", _ROW_PATTERN),
     form(r"select\b", f"what a match returns stands at its end: PATTERN … WITHIN … {_RETURNED}"),
     form(r"match_recognize\b", _ROW_PATTERN),
+    form(r"match\s*\(", "PATTERN P AS (A B* C) of Vertica's MATCH is MATCH_RECOGNIZE (… PATTERN (A B* C) DEFINE …)"),
     form(r"measures\b", _AT_END),
     form(r"every\b", "PATTERN SEQ(A a, B b) finds every match: see strategies and after_match"),
     form(r"sequence\b", "sequence by k [A where …] [B] is written PARTITION BY k PATTERN SEQ(A a, B b) WHERE …"),

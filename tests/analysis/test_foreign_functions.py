@@ -28,6 +28,7 @@ NOW = "a query means the same whenever it runs: write the time as a literal, TIM
             "unknown function 'isfirst'; compute the interval of each event as a column, slot, and write"
             " SEQ(NOT(x), y) WHERE x.slot = y.slot, WITHIN its length",
         ),
+        ("event_name() = 'a'", "unknown function 'event_name'; output='events' has the variable of each event, and match_id"),
         ("classifier() = 'a'", "unknown function 'classifier'; output='events' has the variable of each event, and match_id"),
         ("safe_divide(a.n + 1, -b.n) > 1", "unknown function 'safe_divide'; what is divided by 0 is NULL: write (a.n + 1) / (-b.n)"),
         ("isnull(a.n > 1)", "unknown function 'isnull'; write (a.n > 1) IS NULL, or coalesce(a.n > 1, x)"),

@@ -114,6 +114,11 @@ def test_a_query(query: str) -> None:
     assert QUERIES[query] in told(caught.value)
 
 
+def test_a_query_of_vertica() -> None:
+    with pytest.raises(CepError, match=r"of Vertica's MATCH is MATCH_RECOGNIZE \(… PATTERN \(A B\* C\) DEFINE …\)"):
+        cep.match(CLICKS, "MATCH (PARTITION BY user ORDER BY time DEFINE A AS action = 'view' PATTERN P AS (A) RESULTS ALL ROWS)", **ROLES)
+
+
 @pytest.mark.parametrize("query", ["SEQ(view v, cart c) WITHIN 5 minutes", "view v", "MATCH SEQ(view v, cart c)"])
 def test_a_query_without_its_first_word(query: str) -> None:
     with pytest.raises(CepError, match=r"a query begins with PATTERN: PATTERN SEQ\(A a, B b\)"):

@@ -228,6 +228,22 @@ OTHERS: dict[str, Rows] = {
         "50 36 39 42 30 47 71 80", f"MEASURES count(B.*) AS b, count(C.*) AS c AFTER MATCH SKIP TO LAST C {V.replace('PREV', 'LAG')}",
         [(1, 2), (1, 3)],
     ),
+    "Snowflake's guide": (
+        "50 36 39 42 30 47 71 80 75 63", "MEASURES MATCH_NUMBER() AS m, FIRST(n) AS s, LAST(n) AS e, COUNT(*) AS r, COUNT(B.*) AS b,"
+        f" COUNT(C.*) AS c ONE ROW PER MATCH AFTER MATCH SKIP TO LAST C {V.replace('PREV', 'LAG')}",
+        [(1, 1, 4, 4, 1, 2), (2, 4, 8, 5, 1, 3)],
+    ),
+    "Vertica's first user": (
+        "1 2 2 3", "PATTERN (Entry Onsite* Purchase) DEFINE Entry AS v = 1, Onsite AS v < 3, Purchase AS v = 3",
+        ["Entry1 Onsite2 Onsite3 Purchase4"],
+    ),
+    "Vertica's second user": (
+        "1 2 3", "PATTERN (Entry Onsite* Purchase) DEFINE Entry AS v = 1, Onsite AS v < 3, Purchase AS v = 3", ["Entry1 Onsite2 Purchase3"]
+    ),
+    "Aster's nPath": (
+        "1 1 2 2 3 3", "MEASURES count(U.*) AS n, FIRST(U.v) AS f, LAST(U.v) AS l PATTERN (A B) SUBSET U = (A, B)"
+        " DEFINE A AS v = 1, B AS v = 2", [(2, 1, 2)],
+    ),
     "Flink SQL's LAST(x, 1)": (
         "12 17 19 21 25 18 15 14 24 25 19", "MEASURES S.n AS a, LAST(B.n) AS b, C.n AS c PATTERN (S B+ C)"
         " DEFINE B AS (LAST(B.v, 1) IS NULL AND B.v < S.v) OR B.v < LAST(B.v, 1), C AS C.v > LAST(B.v, 1)", [(5, 8, 9)],
@@ -287,6 +303,15 @@ AZURE_ROWS: dict[str, Rows] = {
 CASES = FLINK | ESPER | SIDDHI | EQL | CLICKHOUSE_AND_KQL | AZURE | OPENCEP | TRINO | OTHERS | BIGQUERY | AZURE_ROWS
 
 
+# The events of each user, a query, and how far they came.
+LOOSE, ORDERED = "SEQ(A a, B b, C c, D d, E e)", "SEQ(A a, B b, C c)"
+FUNNELS: dict[str, tuple[str, str, dict[str, Any], list[int]]] = {
+    "Bloomreach's loose order": ("ABCDE ABFCDE ABCE ABCEDE", LOOSE, {}, [5, 5, 3, 5]),
+    "strict_order of ClickHouse and Pinot": ("ABDC", ORDERED, STRICT, [2]),
+    "any order": ("CBA CA", "AND(A a, B b, C c)", {}, [3, 2]),
+}
+
+
 def found_events(text: str, query: str, options: dict[str, Any]) -> list[str]:
     """Return the events of each match, in order."""
     names, types, values, keys, times = zip(*re.findall(r"((\w)(\d+))(?:/(\w))?(?:@(\d+))?", text), strict=True)
@@ -313,3 +338,13 @@ def found_rows(text: str, clauses: str) -> list[Any]:
 def test_the_answer_is_theirs(name: str) -> None:
     text, question, *options, matches = CASES[name]
     assert (found_events(text, question, *options) if options else found_rows(text, question)) == (sorted(matches) if options else matches)
+
+
+@pytest.mark.parametrize("name", FUNNELS)
+def test_users_come_as_far_as_they_say(name: str) -> None:
+    paths, pattern, options, wanted = FUNNELS[name]
+    steps = [(user, letter) for user, path in enumerate(paths.split()) for letter in path]
+    events = pa.table({"ts": range(len(steps)), "user": [user for user, _ in steps], "type": [letter for _, letter in steps]})
+    progress = cep.progress(events, f"PARTITION BY user PATTERN {pattern} WITHIN 99", **options)
+    reached = progress.group_by("user").aggregate([("reached", "max")])
+    assert reached.sort_by("user")["reached_max"].to_pylist() == wanted

@@ -80,6 +80,9 @@ def faults(clauses: str, **options) -> list[tuple[str, str]]:
         ("MEASURES ARRAY_AGG(x) AS m PATTERN (A)", "ARRAY_AGG(x)", "unknown function 'array_agg'; ALL ROWS PER MATCH gives the rows"),
         ("MEASURES x AS m PATTERN (A) DEFINE A AS isfirst(minute, 10)", "isfirst(minute, 10)", "DEFINE A AS PREV(slot) IS NULL OR"),
         ("MEASURES countif(x > 1) AS m PATTERN (A)", "countif(x > 1)", "write count(CASE WHEN x > 1 THEN 1 END)"),
+        ("MEASURES event_name() AS m PATTERN (A)", "event_name()", "write CLASSIFIER()"),
+        ("MEASURES pattern_id() AS m PATTERN (A)", "pattern_id()", "write MATCH_NUMBER()"),
+        ("MEASURES match_id() AS m PATTERN (A)", "match_id()", "write count(*)"),
         ("MEASURES match_row_number() AS m PATTERN (A)", "match_row_number()", "write count(*)"),
         # DEFINE
         ("PARTITION BY k PATTERN (A) DEFINE A AS FINAL LAST(x) > 1", "FINAL LAST(x)", "FINAL LAST(x) has no place in DEFINE"),
