@@ -22,6 +22,8 @@ _BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/streaming/buckets.py", ("tests
 _BUCKET_STATE = "spark_glue/gpu_cep_spark/streaming/state.py"
 _LONG_STREAMS, _CLOCK = ("tests/api/streams/test_long_streams.py",), ("tests/api/streams/test_clock.py",)
 _SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/streams/test_silent_keys.py",)
+_DISJOINT, _HELD_MATCHES = "gpu_cep/engine/slices/disjoint.py", "gpu_cep/engine/slices/held_matches.py"
+_HELD = ("tests/engine/slices/test_held_matches.py",)
 _OUTPUTS, _BATCHES = ("tests/api/streams/test_outputs.py",), ("tests/api/streams/test_event_batches.py",)
 
 STREAMS = (
@@ -64,6 +66,9 @@ STREAMS = (
         "pass",
         _SILENT_KEYS,
     ),
+    Fault("held-matches-that-end-stay", _DISJOINT, "known.marks.due < later.time", "known.marks.due > later.time", _HELD),
+    Fault("new-matches-of-streams-that-wait-for-none", _DISJOINT, "        moving[len(known) - len(new) :] = True", "        pass", _HELD),
+    Fault("held-rows-in-the-place-of-others", _HELD_MATCHES, "others.places + self.table.num_rows", "others.places", _HELD),
     Fault(
         "kind-of-a-row-is-its-key",
         "gpu_cep/engine/slices/disjoint.py",

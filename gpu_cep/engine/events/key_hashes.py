@@ -8,18 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
+from gpu_cep.engine.events.matches import Flags
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.text_codes import hash_text
 from gpu_cep_kernels.rules.scalars import SPREAD
 
 Hashes = npt.NDArray[np.uint64]
+# The highest bits of a hash, which depend on all of a key; what stands in the lower ones of 32 is not read.
+KeyBits = npt.NDArray[np.uint32]
+HASH_BITS = 30
 
 # What NULL is hashed as: a constant that no likely value of a key has as its bits.
 _NULL = ~SPREAD
 _HALF = np.uint64(32)
 # Events of a block: their hashes, and what is made on the way, stay in the cache.
 BLOCK = 1 << 15
+# How many cells the table of marked hashes has for each one that is looked for. So of this many other keys at most about one shares a
+# cell with one of these.
+_ROOM = 64
 
 
 def hash_keys(columns: EventColumns, keys: tuple[int, ...]) -> Hashes:
@@ -31,6 +38,26 @@ def hash_keys(columns: EventColumns, keys: tuple[int, ...]) -> Hashes:
     for low, hashes in hash_blocks(columns, keys):
         found[low : low + len(hashes)] = hashes
     return found
+
+
+def highest_bits(hashes: Hashes) -> KeyBits:
+    """Return the highest 32 bits of each hash."""
+    return (hashes >> _HALF).astype(np.uint32)
+
+
+def are_among(bits: KeyBits, wanted: KeyBits) -> Flags:
+    """Return which keys are among those wanted, by the highest bits of their hashes; a few others may seem to be.
+
+    Examples
+    --------
+    >>> bits = np.array([1 << 31, 1 << 30, 1 << 31], np.uint32)
+    >>> are_among(bits, bits[:1]).tolist()
+    [True, False, True]
+    """
+    length = min(HASH_BITS, max(1, (_ROOM * len(wanted)).bit_length()))
+    marked, others = np.zeros(1 << length, np.bool_), np.uint32(32 - length)
+    marked[wanted >> others] = True
+    return marked.take(bits >> others)
 
 
 def hash_blocks(columns: EventColumns, keys: tuple[int, ...]) -> Iterator[tuple[int, Hashes]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.events.key_hashes import are_among
 from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.positions import Positions, choose_disjoint, order_in_streams
@@ -18,19 +19,9 @@ from gpu_cep.engine.input.chunk_dictionaries import without_others
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.input.time_cut import FileSlice
+from gpu_cep.engine.slices.held_matches import FEWEST, Held, Marks
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
-from gpu_cep.engine.slices.streams import number_streams
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """Matches, as rows, that decide which later ones are kept.
-
-    Those in `given` have been reported.
-    """
-
-    rows: pa.Table
-    given: Flags
+from gpu_cep.engine.slices.streams import bits_of_streams, number_streams
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +57,50 @@ def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later |
     waits
         Whether a match of a later run may complete before one of this run. Then those are decided that end before it can begin.
     """
-    rows = without_others(pa.concat_tables([held.rows, found]))
-    given = np.concatenate([held.given, np.zeros(found.num_rows, np.bool_)])
+    if later is None or len(held) < FEWEST or not sliced.whole.query.partition_by:
+        given = np.concatenate([held.given, np.zeros(found.num_rows, np.bool_)])
+        return _decide(sliced, Held.of(pa.concat_tables([held.rows, found]), given), later, waits=waits)
+    new = _marked(sliced, Held.of(found, np.zeros(found.num_rows, np.bool_)))
+    known = _marked(sliced, held).with_more(new)
+    near = _of_moving_streams(known, new, later, waits=waits)
+    taken, still = _decide(sliced, known.at(np.flatnonzero(near)), later, waits=waits)
+    return taken, known.at(np.flatnonzero(~near)).with_more(_marked(sliced, still, later))
+
+
+def _of_moving_streams(known: Held, new: Held, later: Later, *, waits: bool) -> Flags:
+    """Return which held matches, the last of which are `new`, are of streams in which one may be decided or given up.
+
+    A few others may be among them. New ones that their run has settled end before any later match can begin, so they are, too.
+    """
+    assert known.marks is not None, "marks are found first"
+    moving = known.marks.due < later.time
+    if not waits:
+        moving[len(known) - len(new) :] = True
+    return are_among(known.marks.keys, known.marks.keys[moving])
+
+
+def _marked(sliced: SlicedPlan, held: Held, later: Later | None = None) -> Held:
+    """Return held matches with their marks; `later` is that of the run which has just held them back, if one has.
+
+    One that has been reported, and is kept although it ended before, waits for an open one of its stream. So it has no time of its own.
+    """
+    if held.marks is not None:
+        return held
+    rows = held.rows
+    due = _positions(sliced, rows)[1][0]
+    if later is not None and later.keys is None:
+        due = np.where(held.given & (due < later.time), _latest(due), due)
+    return replace(held, marks=Marks(bits_of_streams(sliced.whole.query, keys_of(sliced, rows)), due))
+
+
+def _latest(times: npt.NDArray[Any]) -> Tick:
+    """Return the latest time of the type of some times."""
+    return LATEST if times.dtype.kind == "i" else np.inf
+
+
+def _decide(sliced: SlicedPlan, held: Held, later: Later | None, *, waits: bool) -> tuple[pa.Table, Held]:
+    """Return what :func:`take_decided` does of matches that are held or new, by ranking the streams of all."""
+    rows, given = without_others(held.rows), held.given
     first, last = _positions(sliced, rows)
     streams, begins = _begins(sliced, keys_of(sliced, rows), later, first[0])
     settled = rows.column(rows.num_columns - 1).is_null().to_numpy()
@@ -81,7 +114,7 @@ def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later |
     near = taken[:0] if later is None else taken[last[0][taken] >= begins[streams[taken]]]
     kept = np.concatenate([near, still_open])
     starts = [streams[in_order], *_at(first, in_order)]
-    return _numbered(sliced, _rows_at(rows, in_order), starts), Held(rows.take(kept), np.arange(len(kept)) < len(near))
+    return _numbered(sliced, _rows_at(rows, in_order), starts), Held.of(rows.take(kept), np.arange(len(kept)) < len(near))
 
 
 def _begins(sliced: SlicedPlan, keys: pa.Table, later: Later | None, times: npt.NDArray[Any]) -> tuple[Indices, npt.NDArray[Any]]:
@@ -90,7 +123,7 @@ def _begins(sliced: SlicedPlan, keys: pa.Table, later: Later | None, times: npt.
     named = None if later is None or later.keys is None else later.keys.rename_columns(keys.column_names)
     others = keys.slice(0, 0) if named is None else named.cast(keys.schema)
     streams, firsts = number_streams(sliced.whole.query, pa.concat_tables([keys, others]), len(times) + others.num_rows)
-    last = LATEST if times.dtype.kind == "i" else np.inf
+    last = _latest(times)
     begins = np.full(len(firsts), last if later is None else min(later.time, last), times.dtype)
     if later is not None:
         np.minimum.at(begins, streams[len(times) :], later.times)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.types import Schema
+from gpu_cep.engine.events.key_hashes import KeyBits, hash_keys, highest_bits
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -33,6 +34,11 @@ def number_streams(query: BoundQuery, keys: pa.Table, rows: int) -> tuple[Indice
     ranks = np.empty(encoded.count, np.int64)
     ranks[present[order]] = np.arange(len(order))
     return ranks[codes], firsts[order]
+
+
+def bits_of_streams(query: BoundQuery, keys: pa.Table) -> KeyBits:
+    """Return the highest bits of the hash of the keys of each of some rows, which are the same for rows of one stream."""
+    return highest_bits(hash_keys(_columns(query, keys), tuple(range(keys.num_columns))))
 
 
 def _columns(query: BoundQuery, keys: pa.Table) -> EventColumns:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.computed_columns import ComputedCount
-from gpu_cep.engine.events.key_hashes import hash_keys
+from gpu_cep.engine.events.key_hashes import hash_keys, highest_bits
 from gpu_cep.engine.events.label_words import Words
 from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.phase_one.computed_columns import event_columns
@@ -30,8 +30,7 @@ class Role(IntFlag):
     LAST = 2
 
 
-# A tag has the highest bits of the hash of its event's key, and two bits for its roles below.
-HASH_BITS = 30
+# A tag has the highest bits of the hash of its event's key (HASH_BITS), and two bits for its roles below.
 _ANY = np.uint32(Role.FIRST | Role.LAST)
 
 
@@ -91,8 +90,7 @@ def tagged_rows(tagging: Tagging, events: pa.Table) -> tuple[Indices, Tags]:
     if _filters(tagging.plan, events):
         labelled = label_events(tagging.plan, columns, 1)
         rows, roles = _joined(labelled.rows), _roles(tagging, np.concatenate(labelled.labels, axis=1))
-    hashes = hash_keys(columns, tagging.keys)[rows]
-    return rows, (hashes >> np.uint64(32)).astype(np.uint32) & ~_ANY | roles
+    return rows, highest_bits(hash_keys(columns, tagging.keys)[rows]) & ~_ANY | roles
 
 
 def _filters(plan: Plan, events: pa.Table) -> bool:

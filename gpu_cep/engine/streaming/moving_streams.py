@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpu_cep.engine.events.key_hashes import are_among
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.streaming.event_tags import HASH_BITS, Role, Tagging, Tags
+from gpu_cep.engine.streaming.event_tags import Role, Tagging, Tags
 from gpu_cep.engine.streaming.horizon import Horizon
 from gpu_cep.engine.streaming.state import StreamState, Times
 from gpu_cep.plan.certainty import Certain
@@ -17,9 +18,6 @@ from gpu_cep.plan.certainty import Certain
 _MOST = 0.5
 # Of fewer events, to look for these keys costs more than to read all.
 _FEWEST = 1 << 12
-# How many cells the table of marked hashes has for each event that decides. So of this many other keys at most about one shares a cell
-# with a key that decides, and its events are read for nothing.
-_ROOM = 64
 
 
 def events_of_keys(
@@ -61,12 +59,7 @@ def _of_same_codes(columns: EventColumns, keys: tuple[int, ...], places: slice) 
 
 def _of_same_keys(tags: Tags, new: Tags, role: Role) -> Indices:
     """Return the places of the events that have the key of a new one that may have the `role`."""
-    deciding = new[new & np.uint32(role) != 0]
-    # the highest bits of a hash depend on all of a key
-    bits = min(HASH_BITS, (_ROOM * len(deciding)).bit_length())
-    moved, others = np.zeros(1 << bits, np.bool_), np.uint32(32 - bits)
-    moved[deciding >> others] = True
-    return np.flatnonzero(moved.take(tags >> others))
+    return np.flatnonzero(are_among(tags, new[new & np.uint32(role) != 0]))
 
 
 def _places(times: Times, own: TimeSlice) -> slice:

@@ -146,7 +146,7 @@ def is_settled(live: LiveQuery, bucket: Bucket, clock: Clock) -> bool:
 
 def holds(state: StreamState) -> bool:
     """Return whether matches are held that decide about later ones."""
-    return state.held is not None and state.held.rows.num_rows > 0
+    return state.held is not None and len(state.held) > 0
 
 
 def read_events(store: Store) -> Listed:

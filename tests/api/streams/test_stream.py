@@ -15,6 +15,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 import gpu_cep as cep
+from gpu_cep.engine.slices import disjoint
 from gpu_cep.engine.streaming import decisive, moving_streams
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.live import steps
@@ -98,7 +99,9 @@ def check_stream(case: Case, data: st.DataObject) -> None:
     # and any push that brings more events than are kept may be a large one
     large = data.draw(st.sampled_from((0, steps._LARGE)), "large")
     apart = patch.multiple(moving_streams, _FEWEST=0, _MOST=most)
-    with apart, patch.object(decisive, "_FEWEST", 0), patch.multiple(steps, _LARGE=large, _FEWEST_BOUND=0):
+    # and few held matches may be many
+    held = patch.object(disjoint, "FEWEST", data.draw(st.sampled_from((0, disjoint.FEWEST)), "held"))
+    with apart, held, patch.object(decisive, "_FEWEST", 0), patch.multiple(steps, _LARGE=large, _FEWEST_BOUND=0):
         tables, late = pushed(live, events, cuts, saved=data.draw(st.booleans(), "saved"))
     on_time = np.flatnonzero(~late)
     batch = cep.match(events.take(on_time), case.text, output="indices", **case.options)

@@ -1,0 +1,78 @@
+"""Hold the matches that decide which later ones ``skip_past_last`` keeps, and tell which of them a run has to look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpu_cep.engine.events.key_hashes import KeyBits
+from gpu_cep.engine.events.matches import Flags, Indices
+from gpu_cep.engine.input.chunk_dictionaries import take_events
+
+# Of fewer matches, to look for those of some streams costs more than to rank the streams of all.
+FEWEST = 1 << 12
+# Chunks that the table of held matches may have before they are joined.
+_MOST_CHUNKS = 32
+
+
+class Marks(NamedTuple):
+    """What stands beside held matches.
+
+    `keys`: the highest bits of the hash of each one's keys.
+    `due`: the time of its last event. Once no later match can begin at that time or before, it is decided or given up.
+    """
+
+    keys: KeyBits
+    due: npt.NDArray[Any]
+
+    def at(self, chosen: Flags | Indices) -> Marks:
+        """Return those of some matches."""
+        return Marks(self.keys[chosen], self.due[chosen])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Held:
+    """Matches that decide which later ones are kept: the rows of a `table` at ascending `places`; other rows are not held any more.
+
+    Those in `given` have been reported. `marks` is None if they are found when they are needed.
+    """
+
+    table: pa.Table
+    places: Indices
+    given: Flags
+    marks: Marks | None = None
+
+    @classmethod
+    def of(cls, rows: pa.Table, given: Flags, marks: Marks | None = None) -> Held:
+        """Return all rows of a table as held matches."""
+        return cls(rows, np.arange(rows.num_rows), given, marks)
+
+    def __len__(self) -> int:
+        """Return the number of held rows."""
+        return len(self.places)
+
+    @property
+    def rows(self) -> pa.Table:
+        """Return the held rows alone."""
+        return self.table if len(self.places) == self.table.num_rows else take_events(self.table, self.places)
+
+    def at(self, chosen: Indices) -> Held:
+        """Return some of the held matches; the table stays as it is."""
+        return Held(self.table, self.places[chosen], self.given[chosen], None if self.marks is None else self.marks.at(chosen))
+
+    def with_more(self, others: Held) -> Held:
+        """Return these matches and others, both of which have marks; rows of the tables that are not held are given up if they are many."""
+        assert self.marks is not None, "matches that stay apart have marks"
+        assert others.marks is not None, "matches that are added have marks"
+        marks = Marks(*(np.concatenate(pair) for pair in zip(self.marks, others.marks, strict=True)))
+        places = np.concatenate([self.places, others.places + self.table.num_rows])
+        whole = pa.concat_tables([self.table, others.table])
+        both = Held(whole, places, np.concatenate([self.given, others.given]), marks)
+        is_wide = whole.num_columns > 0 and whole.column(0).num_chunks > _MOST_CHUNKS
+        if not is_wide and whole.num_rows <= 2 * len(places):
+            return both
+        return replace(both, table=both.rows.combine_chunks(), places=np.arange(len(places)))
