@@ -57,6 +57,8 @@ def test_exactly_codes_without_a_value_are_an_error(chunks, kind):
 def test_codes_below_zero_are_an_error_and_what_lies_under_null_is_not(kind):
     with pytest.raises(EventError, match="none of the 3 values"):
         decode_table(pa.table({"c": encoded([0, -1], 3, kind)}))
+    with pytest.raises(EventError, match="none of the 3 values"):
+        decode_table(pa.table({"c": pa.chunked_array([encoded([0, 1], 3, kind), encoded([-1], 3, kind)])}))
     under = pa.Array.from_buffers(kind, 2, [pa.py_buffer(b"\x01"), pa.array([1, 100], kind).buffers()[1]])
     hidden = pa.DictionaryArray.from_arrays(under, pa.array(["x", "y"]), safe=False)
     assert decode_table(pa.table({"c": hidden}))["c"].to_pylist() == ["y", None]
