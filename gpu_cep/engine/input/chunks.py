@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 
@@ -62,6 +64,23 @@ def take_rows(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
         return combine_chunks(column.take(rows))
     taken = combine_chunks(column).take(rows)
     return taken if taken.type == column.type else taken.dictionary_decode().dictionary_encode().cast(column.type)
+
+
+def take_few(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
+    """Return the values of a column at few `rows`, NULL for a NULL row; chunks are not joined, and have one dictionary if any."""
+    numbers = (rows.fill_null(0) if rows.null_count else rows).to_numpy()
+    order, chunks = numbers.argsort(), column.chunks
+    ascending, begins = numbers[order], np.cumsum([0, *map(len, chunks)])
+    cuts = ascending.searchsorted(begins.astype(numbers.dtype))
+    inside = pa.array(ascending - begins[:-1].repeat(np.diff(cuts)))
+    # the first part is there for no rows, too
+    parts = [chunks[0].slice(0, 0)] + [
+        chunk.take(inside.slice(low, high - low)) for chunk, (low, high) in zip(chunks, pairwise(cuts.tolist()), strict=True) if low < high
+    ]
+    places = np.empty(len(rows), np.int64)
+    places[order] = np.arange(len(rows))
+    nulls = rows.is_null().to_numpy(zero_copy_only=False) if rows.null_count else None
+    return pa.concat_arrays(parts).take(pa.array(places, mask=nulls))
 
 
 def take_present(array: pa.Array, rows: pa.Array) -> pa.Array:

@@ -14,7 +14,7 @@ from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.computed_columns import ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.buffers import values_at
-from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, one_array, take_present, take_rows
+from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, one_array, take_few, take_present, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
@@ -28,6 +28,9 @@ from gpu_cep.errors import EventError, MatchLimitExceeded
 from gpu_cep_kernels.compile.launch import spread
 
 Result = TypeVar("Result")
+
+# So many times what it costs to copy a value of a column does it cost to find one in its chunks.
+_DEARER = 128
 
 
 @dataclass
@@ -168,11 +171,13 @@ class EventColumns:
         resident = self.resident(column)
         if resident is not None:
             return resident.take(rows)
-        array = self.arrow(column)
         if column >= len(self.query.schema.attributes):
-            return array.take(rows)
-        own = self.schema.field(column).type
+            return self.arrow(column).take(rows)
+        apart, own = self._chunks_for(column, len(rows)), self.schema.field(column).type
         try:
+            if apart is not None:
+                return take_few(apart, rows)
+            array = self.arrow(column)
             if array.type == own:
                 return take_present(array, rows)
             if pa.types.is_dictionary(array.type) and not pa.types.is_dictionary(own):
@@ -181,6 +186,17 @@ class EventColumns:
         except pa.ArrowInvalid as fault:
             remedy = "use output='count', a narrower pattern or columns="
             raise MatchLimitExceeded(f"column {self.name(column)!r} of {len(rows):,} matched events: {fault}; {remedy}") from fault
+
+    def _chunks_for(self, column: int, rows: int) -> pa.ChunkedArray | None:
+        """Return the chunks of a column, from each of which some of so few rows are taken; None if they are joined for these."""
+        elsewhere = self.elsewhere(column)
+        if elsewhere is not None:
+            return elsewhere._chunks_for(column, rows)
+        source = self.chunks(column)
+        if source is None or source.num_chunks == 1 or rows * _DEARER >= len(self) or not is_long(source):
+            return None
+        joined = source.type != self.schema.field(column).type
+        return None if joined or (pa.types.is_dictionary(source.type) and not self.texts.long_chunks(column)) else source
 
     def value(self, column: int, row: int) -> object:
         """Return the value in one row, for messages."""

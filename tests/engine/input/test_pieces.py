@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.input import chunks
+from gpu_cep.engine.input import chunks, event_columns
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one import label_events
 from tests.effort import examples
@@ -62,10 +62,13 @@ def _encode_keys(part, place=5):
 
 
 @pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
+@pytest.mark.parametrize("dearer", [0, 4])
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("text", "options"), QUERIES)
-def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, options, threads):
+def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, options, threads, dearer):
+    """Results take their rows from chunks if they are few, which all are that cost nothing."""
     monkeypatch.setattr(chunks, "FEWEST_ROWS", 0)
+    monkeypatch.setattr(event_columns, "_DEARER", dearer)
 
     @examples(25, 150)
     @given(events=chunked_events(), output=st.sampled_from(["indices", "matches", "count"]))
@@ -97,6 +100,19 @@ def test_long_chunks_are_not_joined(monkeypatch, shared, expected):
     events = pa.concat_tables([_encode_keys(part, 3), _encode_keys(later, 3)])
     assert cep.match(events, "PATTERN SEQ(A a, B b) WHERE [s] AND b.x > a.x WITHIN 9", output="count", threads=1)
     assert joined == expected
+
+
+def test_results_of_few_matches_join_no_chunks(monkeypatch):
+    joined = []
+    combine = chunks.combine_chunks
+    monkeypatch.setattr(chunks, "combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
+    size = 1 << 16
+    types = pa.array(["A", "B", *["C"] * (size - 2)]).dictionary_encode()
+    part = pa.table({"ts": range(size), "type": types, "other": pa.array(range(size)).cast(pa.string()), "empty": pa.nulls(size)})
+    events = pa.concat_tables([part, part.set_column(0, "ts", pa.array(range(size, 2 * size)))])
+    found = cep.match(events, "PATTERN SEQ(A a, B b) WITHIN 9", threads=1)
+    assert [(row["a"]["other"], row["b"]["ts"], row["b"]["type"]) for row in found.to_pylist()] == [("0", 1, "B"), ("0", size + 1, "B")]
+    assert joined == []
 
 
 @pytest.mark.parametrize("shared", [True, False])

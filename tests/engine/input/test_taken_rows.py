@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from gpu_cep.engine.input.arrow_arrays import masked_array
-from gpu_cep.engine.input.chunks import take_present
+from gpu_cep.engine.input.chunks import take_few, take_present
 
 _SIZE = 21
 _NUMBERS = np.arange(_SIZE) * 7 - 30
@@ -43,6 +45,21 @@ def test_rows_are_taken_as_arrow_takes_them(name, missing, kind):
     taken.validate(full=True)
     assert taken.type == _COLUMNS[name].type
     assert taken.equals(_COLUMNS[name].take(rows))
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("missing", _MISSING)
+@pytest.mark.parametrize("name", _COLUMNS)
+def test_few_rows_are_taken_from_chunks_as_from_one(name, missing, kind):
+    column, borders = _COLUMNS[name], [0, 0, 5, 6, 6, 17, _SIZE]
+    chunks = pa.chunked_array([column[low:high] for low, high in pairwise(borders)], column.type)
+    for few in (0, 1, 40):
+        numbers = np.random.default_rng(few).integers(0, _SIZE, few).astype(kind)
+        numbers[_MISSING[missing][:few]] = -1
+        rows = masked_array(numbers, _MISSING[missing][:few])
+        taken = take_few(chunks, rows)
+        taken.validate(full=True)
+        assert taken.equals(column.take(rows))
 
 
 @pytest.mark.parametrize("missing", [None, _NUMBERS % 4 == 0])
