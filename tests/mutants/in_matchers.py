@@ -50,7 +50,7 @@ MATCHERS = (
     Fault(
         "jump-not-mirrored",
         "gpu_cep/engine/lowering/jump_tables.py",
-        "(right, left, _MIRRORED[comparison])",
+        "(right, left, MIRRORED[comparison])",
         "(right, left, comparison)",
         ("tests/engine/matchers/automaton/test_jumps.py",),
     ),

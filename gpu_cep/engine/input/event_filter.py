@@ -19,6 +19,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Constants, Field, Operation
 from gpu_cep.analysis.computed_columns import ComputedMembership
+from gpu_cep.analysis.operators import MIRRORED
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.encodings import is_text
 from gpu_cep.engine.input.wanted_events import Near, Wanted
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 # The comparison that is true where another is false and no operand is NULL or NaN.
 _OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
-# The comparison with exchanged operands.
-_MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 # Operations that give a result for any operands. Those that give a float do, too, unless the caller brings them.
 _TOTAL = {"and", "or", "not", "in", "like", "is_null", *_OPPOSITE}
 
@@ -150,7 +149,7 @@ def _implied(expression: Bound, schema: pa.Schema) -> Expression | None:
         case Operation(name=name, arguments=(Field() as field, Constant() as constant)) if name in _OPPOSITE:
             return _comparison(name, field, constant, schema)
         case Operation(name=name, arguments=(Constant() as constant, Field() as field)) if name in _OPPOSITE:
-            return _comparison(_MIRRORED[name], field, constant, schema)
+            return _comparison(MIRRORED[name], field, constant, schema)
         case Field() if expression.type.kind is Kind.BOOLEAN:
             return _comparison("eq", expression, Constant(True, expression.type), schema)
     return None

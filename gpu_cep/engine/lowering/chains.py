@@ -9,17 +9,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpu_cep.analysis.operators import MIRRORED
 from gpu_cep.engine.lowering.judgements import NegationJudgement
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.plan.programs import Instruction
 from gpu_cep_kernels.automaton.chain_judgements import Chain, Mean, Sieve
 from gpu_cep_kernels.automaton.single_runs import CURRENT, FIRST_ONLY, FURTHER_ONLY, Judgements
-from gpu_cep_kernels.rules.scalars import COMPARISONS, EQ, GE, GT, LE, LT, NE
+from gpu_cep_kernels.rules.scalars import COMPARISONS
 from gpu_cep_kernels.rules.tables import BY_PROGRAM, ConditionTable, Ints, PatternTable
 
 Code = Sequence[Instruction]
 
-_MIRRORED = {EQ: EQ, NE: NE, LT: GT, LE: GE, GT: LT, GE: LE}
+_MIRRORED = {COMPARISONS[name]: COMPARISONS[mirrored] for name, mirrored in MIRRORED.items()}
 # A mean as planned, and what it is compared with.
 _QUOTIENT, _COLUMN = ("load_aggregate_float", "load_count", "float_of_int", "div_float"), "load_float"
 _NO_MEAN = (-1, 0, 0, 0, 0)

@@ -11,6 +11,7 @@ from threading import Lock
 
 import numpy as np
 
+from gpu_cep.analysis.operators import MIRRORED
 from gpu_cep.plan.event_plan import Part, PlannedBranch, PlannedCondition
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.automaton.jump_indexes import jump_indexes, new_bounds, no_jumps
@@ -24,7 +25,6 @@ PATIENCE = 16
 # Indexes are made once so many steps per event of the batch have been wasted: these have then cost about as much as the indexes.
 WASTED_PER_EVENT = 1.0
 
-_MIRRORED = {"eq": "eq", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _LOADS = {"load_int": False, "load_float": True}
 
 
@@ -100,12 +100,12 @@ def _orient_jump(c: int, condition: PlannedCondition, part: Part) -> _Jump | Non
     loads = {target: (name, column, role) for name, target, column, role in program.code if name in _LOADS}
     name, target, left, right = program.code[-1]
     comparison, _, _ = name.partition("_")
-    if comparison not in _MIRRORED or target != program.result:
+    if comparison not in MIRRORED or comparison == "ne" or target != program.result:
         return None
     # the first of a binding that is empty is the new event itself, unless the condition waits for a second one
     new = {part.each} if part.previous >= 0 else {part.each, part.first}
     roles = _roles(program)
-    for own, other, oriented in ((left, right, comparison), (right, left, _MIRRORED[comparison])):
+    for own, other, oriented in ((left, right, comparison), (right, left, MIRRORED[comparison])):
         load, column, role = loads.get(own, ("", -1, -1))
         if role == part.each and load in _LOADS and not roles[other] & new:
             return _Jump(c, oriented, _LOADS[load], column, other)
