@@ -122,7 +122,7 @@ DEVICE_SEARCHES = (
     ),
     Fault(
         "many-windows-have-room-for-no-paths",
-        "gpu_cep/engine/phase_one/device/opened_windows.py",
+        "gpu_cep/engine/phase_one/device/batch_walks.py",
         "FIXED + walk.run.device.slots(_LARGE) * slot, window",
         "FIXED, window",
         (_SEARCHES,),

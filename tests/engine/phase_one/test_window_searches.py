@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.phase_one.device import chain_walks, searched_plans, walked_matches, window_searches
+from gpu_cep.engine.phase_one.device.batch_walks import windows_at_once
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.held_windows import FIXED
-from gpu_cep.engine.phase_one.device.opened_windows import windows_at_once
 from tests.effort import examples
 from tests.engine.matchers.automaton.test_chains import QUERIES, drawn_events
 from tests.engine.phase_one.test_chain_walks import (

@@ -6,6 +6,7 @@ Of those that begin at one event the one that ends first is kept, if any is. So 
 from __future__ import annotations
 
 from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.phase_one.device.batch_walks import BatchWalk, Branches, Tables, account, hold, open_windows, windows_at_once
 from gpu_cep.engine.phase_one.device.disjoint_matches import (
     add_matches,
     disjoint_matches,
@@ -13,7 +14,6 @@ from gpu_cep.engine.phase_one.device.disjoint_matches import (
     no_matches,
     shortest_matches,
 )
-from gpu_cep.engine.phase_one.device.opened_windows import BatchWalk, Branches, Tables, account, hold, open_windows, windows_at_once
 from gpu_cep.engine.phase_one.device.windows import DevicePattern
 from gpu_cep_kernels.compile.launch import blocks
 from gpu_cep_kernels.device.interface import Array

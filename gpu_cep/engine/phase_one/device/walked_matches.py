@@ -18,6 +18,17 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import Starts
 from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.phase_one.device.batch_walks import (
+    BatchWalk,
+    Branches,
+    Counted,
+    Tables,
+    account,
+    bound_at_once,
+    hold,
+    open_windows,
+    windows_at_once,
+)
 from gpu_cep.engine.phase_one.device.branch_matches import counts_in_order, may_count, unite_branches
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import (
@@ -30,17 +41,6 @@ from gpu_cep.engine.phase_one.device.disjoint_matches import decides_alone, disj
 from gpu_cep.engine.phase_one.device.event_sources import CopiedEvents, EventSource, unite_copies
 from gpu_cep.engine.phase_one.device.held_windows import HeldWindows, OpenedWindows
 from gpu_cep.engine.phase_one.device.kept_counts import kept_starts
-from gpu_cep.engine.phase_one.device.opened_windows import (
-    BatchWalk,
-    Branches,
-    Counted,
-    Tables,
-    account,
-    bound_at_once,
-    hold,
-    open_windows,
-    windows_at_once,
-)
 from gpu_cep.engine.phase_one.device.order_events import count_in_streams
 from gpu_cep.engine.phase_one.device.window_searches import search_tables
 from gpu_cep.engine.phase_one.device.windows import DevicePattern

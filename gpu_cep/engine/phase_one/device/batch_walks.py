@@ -1,4 +1,4 @@
-"""Open the candidate windows of a branch in a batch on a card, to be walked or searched through."""
+"""Prepare a walk or a search through the candidate windows of a batch on a card: hold their events, and open those of a branch."""
 
 from __future__ import annotations
 
