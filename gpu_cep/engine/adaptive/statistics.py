@@ -135,7 +135,7 @@ class BatchStatistics:
 
     @cached_property
     def path_sample(self) -> WorkSample:
-        """Return the same sample for all matches that NFA^b reads off its buffer.
+        """Return a sample of the SES automaton's work for the matches that NFA^b reads off its buffer.
 
         Those are all matches, unless NFA^b's runs rule others out as the automaton's do.
         """

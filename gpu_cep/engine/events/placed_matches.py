@@ -87,7 +87,7 @@ class SinglesInParts:
 
     @cached_property
     def _joined(self) -> Matches:
-        """Return the same matches in one part."""
+        """Return the matches of all parts in one part."""
         return concatenate_matches(self.parts, self.counts.shape[1])
 
     def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
@@ -174,7 +174,7 @@ class OrderedMatches:
 
     @cached_property
     def _gathered(self) -> Matches | SinglesInParts:
-        """Return the same matches with their events in the same order."""
+        """Return the matches in their order, with their events gathered."""
         return self.source.reorder(self.order)
 
     def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:

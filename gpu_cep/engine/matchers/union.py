@@ -30,7 +30,7 @@ class Union:
         return unite_matches(self._find_each(batch), self._variables)
 
     def find_apart(self, batch: Batch) -> Matches | Alternatives:
-        """Return the same matches; those of branches may stay apart if no two of them begin with one event."""
+        """Return the matches that :meth:`find` returns; those of branches may stay apart if no two of them begin with one event."""
         parts = self._find_each(batch)
         apart = len(parts) > 1 and self._plan.finds_once and may_stay_apart(parts, batch)
         return Alternatives(tuple(parts), self._variables) if apart else unite_matches(parts, self._variables)

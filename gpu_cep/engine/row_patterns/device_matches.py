@@ -167,7 +167,10 @@ def _followed(search: CardSearch, reach: Reach, to: int) -> tuple[Array, Array, 
 
 
 def _read_off(search: CardSearch, reach: Reach) -> tuple[Array, Array, Array]:
-    """Return the same where there are no windows, and the search goes on behind the last row of a match."""
+    """Return the first row, the length and the row behind which the search goes on of each match, where there are no windows.
+
+    That is a match's last row.
+    """
     xp, found = search.device.xp, _lengths(search, reach)
     firsts = xp.flatnonzero(found != UNMATCHED)
     lengths = found[firsts]

@@ -99,7 +99,7 @@ def _words(search: CardSearch) -> Array:
 
 
 def _words_apart(search: CardSearch) -> Array:
-    """Return the same as if no match went on behind a piece."""
+    """Return the words of the states from which a match can end within the row's own piece, [row, 0]."""
     xp, kind = search.device.xp, search.tables.fits.dtype
     words = xp.empty((search.labels.size, 1), kind)
     search.launch(mark_reach, search.labels, *search.tables, xp.empty(0, kind), words)

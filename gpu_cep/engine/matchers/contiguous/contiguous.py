@@ -67,7 +67,7 @@ class Contiguous:
             return runs.matches()
 
     def runs(self, batch: Batch) -> ContiguousMatches:
-        """Return the same matches without a list of their events; they are not accounted for."""
+        """Return the matches that :meth:`find` returns, as ranges of events; they are not accounted for."""
         with self.search.profile.stage("matching"):
             windows = self._windows(batch)
             starts, last = self._matches(batch, windows)

@@ -58,7 +58,7 @@ class Workplace(Protocol):
         """Return the rows in a stable order by group; groups are numbered below `number`."""
 
     def group(self, groups: Array, number: int) -> tuple[Array, Array]:
-        """Return the same order, and where each group begins in it, with the end."""
+        """Return the order that :meth:`order` returns, and where each group begins in it, with the end."""
 
     def filter_partners(self, begin: int, tables: Tables, streams: Streams, conditions: Conditions, partners: Partners) -> None:
         """Write the partners of each row of a chunk, which begins at row `begin` of the left table."""

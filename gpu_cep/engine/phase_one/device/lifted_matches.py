@@ -237,7 +237,7 @@ class BranchReader:
         return self._count_bound(found) if counts is None else counts
 
     def _count_bound(self, found: DeviceRanges) -> Counts:
-        """Return the same where the ends do not say."""
+        """Return how many events each match binds to each variable, which the card counts."""
         device, number = self.run.device, int(found.first.size)
         counts = device.xp.empty((number, self._variables), np.int32)
         device.launch(count_bound, number, found.first, found.clock, found.length, found.sequence, counts)
