@@ -35,10 +35,10 @@ from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.ordered_values import ordered_values
 from gpu_cep.engine.output.result_order import count_by_stream, sort_results
 from gpu_cep.engine.output.result_tables import carried_columns, count_table, match_table
+from gpu_cep.engine.phase_one.chosen_engine import phase_one
 from gpu_cep.engine.phase_one.engine_choice import EngineChoice
 from gpu_cep.engine.phase_one.last_variables import ending_late
 from gpu_cep.engine.phase_one.run import EventRun, PhaseOne
-from gpu_cep.engine.phase_one.run_phase_one import phase_one
 from gpu_cep.engine.timeouts import beside_matches
 from gpu_cep.engine.trials import find_timed
 from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in

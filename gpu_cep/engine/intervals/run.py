@@ -26,12 +26,12 @@ from gpu_cep.engine.intervals.results import interval_table
 from gpu_cep.engine.intervals.situations import Derived, derive, recent_situations
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.engine.output.result_tables import count_table
+from gpu_cep.engine.phase_one.chosen_engine import on_chosen
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.in_pieces import run_in_pieces
 from gpu_cep.engine.phase_one.engine_choice import EngineChoice
 from gpu_cep.engine.phase_one.run import IntervalRun, Run
-from gpu_cep.engine.phase_one.run_phase_one import on_chosen
 from gpu_cep.plan.interval_order import OrderChoice
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.records import record
@@ -58,7 +58,7 @@ def find_situations(run: IntervalRun, chosen: EngineChoice, choose_order: OrderC
     """Return the matches of a query over situations, or their numbers, as its plan asks, found on the chosen engine.
 
     `choose_order` returns the first order in which names are joined.
-    Raises as :func:`gpu_cep.engine.phase_one.run_phase_one.phase_one`.
+    Raises as :func:`gpu_cep.engine.phase_one.chosen_engine.phase_one`.
     """
 
     def on_device(device: Device) -> JoinedSituations:

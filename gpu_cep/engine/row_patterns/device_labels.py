@@ -13,13 +13,13 @@ import numpy as np
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.lowering.column_programs import is_column_program
 from gpu_cep.engine.lowering.programs import assemble, program_registers, tabulator
+from gpu_cep.engine.phase_one.chosen_engine import telling_why
 from gpu_cep.engine.phase_one.device.card_memory import SMALLEST_BATCH, DeviceMemory, TooLittleMemory, memory_of
 from gpu_cep.engine.phase_one.device.chunks import Chunk, Sources
 from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.device.label_engine import plan_labelling
 from gpu_cep.engine.phase_one.engine_choice import require_device
-from gpu_cep.engine.phase_one.run_phase_one import telling_why
 from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, judge_columns, others_than, rows_inside
 from gpu_cep.engine.row_patterns.pieces import pieces_between
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition

@@ -17,11 +17,11 @@ import numpy as np
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.phase_one.chosen_engine import telling_why
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory, memory_of
 from gpu_cep.engine.phase_one.device.disjoint_matches import taken_apart
 from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.engine_choice import require_device
-from gpu_cep.engine.phase_one.run_phase_one import telling_why
 from gpu_cep.engine.row_patterns.automaton_tables import bytes_of_word
 from gpu_cep.engine.row_patterns.device_labels import labels_on_card
 from gpu_cep.engine.row_patterns.device_reach import CardSearch, reach_of, reach_on_card

@@ -1,7 +1,4 @@
-"""Run phase 1 on the CPU or on a device, whichever is chosen for it.
-
-The same choice is made for other work that both can do.
-"""
+"""Run phase 1, or other work that both can do, on the engine that is chosen for it; the CPU takes over from a device that cannot."""
 
 from __future__ import annotations
 
