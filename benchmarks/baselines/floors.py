@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from benchmarks.record.clocks import least
 from benchmarks.workloads.questions import Workload
 
 PATIENCE = 10.0  # seconds
@@ -28,12 +28,7 @@ class Floor:
 
 def best_seconds(action: Callable[[], object], repeats: int) -> float:
     """Return the shortest of `repeats` runs of `action`, or of as many as fit into `PATIENCE`."""
-    seconds: list[float] = []
-    while len(seconds) < repeats and sum(seconds) < PATIENCE:
-        start = time.perf_counter()
-        action()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    return least(action, repeats, PATIENCE)[0].clock
 
 
 def best_in_turn(actions: Sequence[Callable[[], object]], repeats: int) -> list[float]:

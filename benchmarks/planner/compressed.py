@@ -8,8 +8,7 @@ by enumeration.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 import gpu_cep as cep
 from benchmarks.record import pages
+from benchmarks.record.clocks import least
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import described, environment, name_on
 
@@ -52,22 +52,12 @@ class Windowed:
     enumeration_seconds: float
 
 
-def timed(action: Callable[[], Answer], repeats: int) -> tuple[float, Answer]:
-    """Return the least CPU seconds of some runs, all threads together, and what the last one gave."""
-    best = float("inf")
-    for _ in range(repeats):
-        begin = time.process_time()
-        answer = action()
-        best = min(best, time.process_time() - begin)
-    return best, answer
-
-
 def measure_growth(size: int, repeats: int = REPEATS) -> Growth:
     """``SEQ(a+, b+)`` over `size` equal values."""
     events = pa.table({"ts": np.arange(size), "x": np.ones(size, np.int64)})
-    compress, found = timed(lambda: cep.match(events, EQUAL, output="compressed", columns=[], **ANY), repeats)
-    count, number = timed(lambda: cep.Compressed.from_table(found.table).count(), repeats)
-    return Growth(size, found.table.num_rows, number.bit_length(), compress, count)
+    compress, found = least(lambda: cep.match(events, EQUAL, output="compressed", columns=[], **ANY), repeats)
+    count, number = least(lambda: cep.Compressed.from_table(found.table).count(), repeats)
+    return Growth(size, found.table.num_rows, number.bit_length(), compress.cpu, count.cpu)
 
 
 def measure_window(window: int, size: int = EVENTS, repeats: int = REPEATS) -> Windowed:
@@ -75,10 +65,10 @@ def measure_window(window: int, size: int = EVENTS, repeats: int = REPEATS) -> W
     types = np.random.default_rng(0).choice(list("ABCX"), size, p=[0.1, 0.1, 0.1, 0.7])
     events = pa.table({"ts": np.arange(size), "type": types})
     pattern = f"PATTERN SEQ(A a, B b, C c) WITHIN {window}"
-    states, counted = timed(lambda: cep.match(events, pattern, output="count", **ANY), repeats)
-    chain, enumerated = timed(lambda: cep.match(events, pattern, output="count", algorithm="lazy_chain", **ANY), repeats)
+    states, counted = least(lambda: cep.match(events, pattern, output="count", **ANY), repeats)
+    chain, enumerated = least(lambda: cep.match(events, pattern, output="count", algorithm="lazy_chain", **ANY), repeats)
     assert counted.equals(enumerated), (counted, enumerated)
-    return Windowed(window, counted["count"][0].as_py(), states, chain)
+    return Windowed(window, counted["count"][0].as_py(), states.cpu, chain.cpu)
 
 
 def markdown(growth: Sequence[Growth], windowed: Sequence[Windowed], where: str) -> str:

@@ -7,15 +7,16 @@ that do not split the stream, long windows, negation, and events in any order.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 import gpu_cep as cep
 from benchmarks.record import pages
+from benchmarks.record.clocks import least
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import described, environment, name_on
 
@@ -62,29 +63,21 @@ def events_of(question: Question, size: int) -> pa.Table:
     return pa.table({"ts": np.cumsum(random.integers(1, 3, size)), "type": types, **values})
 
 
-def timed(events: pa.Table, question: Question, output: str, algorithm: str, repeats: int) -> tuple[float, pa.Table]:
-    """Return the least CPU seconds of some runs, all threads together, and what the last one gave."""
-    best = float("inf")
-    for _ in range(repeats):
-        begin = time.process_time()
-        answer = cep.match(events, f"PATTERN {question.text}", strategy="skip_till_any_match", output=output, algorithm=algorithm)
-        best = min(best, time.process_time() - begin)
-    return best, answer
-
-
 def measured(question: Question, size: int = EVENTS, repeats: int = REPEATS) -> Row:
     """Return the times of the question by all algorithms, which must agree on every match."""
     events = events_of(question, size)
-    seconds: dict[str, dict[str, float]] = {"indices": {}, "count": {}}
+    taken: dict[str, dict[str, float]] = {"indices": {}, "count": {}}
     matches = 0
-    for output, by_algorithm in seconds.items():
+    for output, by_algorithm in taken.items():
         answers = []
         for algorithm in ALGORITHMS:
-            by_algorithm[algorithm], answer = timed(events, question, output, algorithm, repeats)
+            options = {"strategy": "skip_till_any_match", "output": output, "algorithm": algorithm}
+            seconds, answer = least(partial(cep.match, events, f"PATTERN {question.text}", **options), repeats)
+            by_algorithm[algorithm] = seconds.cpu
             answers.append(answer)
         assert all(answer.equals(answers[0]) for answer in answers), (question, output)
         matches = matches or answers[0].num_rows
-    return Row(question, matches, **seconds)
+    return Row(question, matches, **taken)
 
 
 def markdown(rows: Sequence[Row], where: str) -> str:

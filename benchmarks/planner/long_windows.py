@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 import tracemalloc
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -23,6 +22,7 @@ import pyarrow as pa
 
 import gpu_cep as cep
 from benchmarks.record import pages
+from benchmarks.record.clocks import least
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import described, environment, name_on
 from gpu_cep.errors import MatchLimitExceeded
@@ -109,26 +109,15 @@ def asked(events: pa.Table, question: Question, window: int | None, algorithm: s
     return sum(cep.match(events, f"PATTERN {question.text}{within}", strategy=question.strategy, **options)["count"].to_pylist())
 
 
-def best(run: Callable[[], int], repeats: int, clock: Callable[[], float] = time.process_time) -> tuple[float, int]:
-    """Return the least seconds of some runs, and what the last one gave."""
-    least, answer, spent, made = float("inf"), 0, 0.0, 0
-    while made < repeats and spent < LONGEST:
-        begin = clock()
-        answer = run()
-        seconds = clock() - begin
-        least, spent, made = min(least, seconds), spent + seconds, made + 1
-    return least, answer
-
-
 def cost(question: Question, algorithm: str, points: Sequence[tuple[str, pa.Table, int]], repeats: int) -> Cost:
     """Return the question's cost at each point, by its name, over events and with a window, until one takes too many steps."""
     nanoseconds, matches = {}, {}
     for name, events, window in points:
         try:
-            seconds, matches[name] = best(partial(asked, events, question, window, algorithm), repeats)
+            seconds, matches[name] = least(partial(asked, events, question, window, algorithm), repeats, LONGEST)
         except MatchLimitExceeded:
             break
-        nanoseconds[name] = 1e9 * seconds / len(events)
+        nanoseconds[name] = 1e9 * seconds.cpu / len(events)
     return Cost(question.name, algorithm, nanoseconds, matches)
 
 
@@ -151,8 +140,8 @@ def shared(question: Question, size: int = MANY_EVENTS, repeats: int = REPEATS) 
     clock, cpu, matches = {}, {}, set()
     for threads in (1, 2):
         run = partial(asked, events, question, None if "~" not in question.text else size, question.algorithms[0], threads)
-        cpu[str(threads)], found = best(run, repeats)
-        clock[str(threads)], _ = best(run, repeats, time.perf_counter)
+        taken, found = least(run, repeats, LONGEST)
+        clock[str(threads)], cpu[str(threads)] = taken
         matches.add(found)
     assert len(matches) == 1, question
     before = thread_seconds()
@@ -179,15 +168,15 @@ def two_threads(size: int = 1 << 26) -> float:
         with ThreadPoolExecutor(threads) as pool:
             return len([*pool.map(hashlib.sha256, [data] * threads)])
 
-    (one, _), (two, _) = (best(partial(spread, threads), REPEATS, time.perf_counter) for threads in (1, 2))
-    return 2 * one / two
+    (one, _), (two, _) = (least(partial(spread, threads), REPEATS, LONGEST) for threads in (1, 2))
+    return 2 * one.clock / two.clock
 
 
 def copying(size: int = EVENTS, repeats: int = REPEATS) -> float:
     """Return nanoseconds per event to copy the columns that the questions read."""
     columns = [np.asarray(events_of(size)[name]) for name in ("ts", "x", "k", "w")]
-    seconds, _ = best(lambda: sum(len(column.copy()) for column in columns), repeats)
-    return 1e9 * seconds / size
+    seconds, _ = least(lambda: sum(len(column.copy()) for column in columns), repeats, LONGEST)
+    return 1e9 * seconds.cpu / size
 
 
 def ratio(row: Cost) -> float:

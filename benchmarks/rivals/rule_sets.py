@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_cep as cep
+from benchmarks.record.clocks import timed
 from benchmarks.rivals.asking import ask
 from benchmarks.rivals.environments import environment
 
@@ -74,11 +74,7 @@ def comparable(found: pa.Table) -> pa.Table:
 
 def ours(events: pa.Table, rules: Mapping[str, str], threads: int, repeats: int) -> tuple[float, float]:
     """Return the median seconds of the clock and of processors that ``match_all`` takes."""
-    taken = []
-    for _ in range(repeats + 1):
-        begin, cpu = time.perf_counter(), time.process_time()
-        cep.match_all(events, rules, threads=threads)
-        taken.append((time.perf_counter() - begin, time.process_time() - cpu))
+    taken = [timed(lambda: cep.match_all(events, rules, threads=threads))[0] for _ in range(repeats + 1)]
     clock, processors = zip(*taken[1:], strict=True)
     return median(clock), median(processors)
 

@@ -15,7 +15,6 @@ import os
 import statistics
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.kinds.questions import KINDS
+from benchmarks.record.clocks import timed
 from benchmarks.record.folders import RESULTS
 from benchmarks.rivals.asking import ask
 from benchmarks.rivals.environments import REQUIREMENTS, environment
@@ -96,7 +96,7 @@ def compare(entry: Entry, python: Path, repeats: int) -> Comparison:
     """
     question, load = asked(entry), os.getloadavg()[0]
     events = question.events(entry.events)
-    ours = [_timed(question, events, entry.threads) for _ in range(OURS_REPEATS + 1)][1:]
+    ours = [timed(lambda: question.answer(events, entry.threads))[0] for _ in range(OURS_REPEATS + 1)][1:]
     our_seconds, our_cpu_seconds = (statistics.median(column) for column in zip(*ours, strict=True))
     with tempfile.TemporaryDirectory() as folder:
         measured = _asked(entry, events, python, Path(folder), repeats)
@@ -113,12 +113,6 @@ def compare(entry: Entry, python: Path, repeats: int) -> Comparison:
         load,
         question.query,
     )
-
-
-def _timed(question: Asked, events: pa.Table, threads: int) -> tuple[float, float]:
-    start, cpu_start = time.perf_counter(), time.process_time()
-    question.answer(events, threads)
-    return time.perf_counter() - start, time.process_time() - cpu_start
 
 
 def _asked(entry: Entry, events: pa.Table, python: Path, folder: Path, repeats: int) -> dict[str, Any]:

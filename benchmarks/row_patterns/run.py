@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -19,23 +18,12 @@ import pyarrow as pa
 
 import gpu_cep
 from benchmarks.record import pages
+from benchmarks.record.clocks import Seconds, least
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import environment, name_on
 from benchmarks.row_patterns.peers import agree, loop_of, statement_of
 from benchmarks.row_patterns.questions import KEYS, QUESTIONS, Question, rows_of
 from benchmarks.row_patterns.report import PACKAGES, Measured, markdown
-
-
-def seconds(run: Callable[[], object], repeats: int) -> tuple[float, float]:
-    """Return the least time by the clock and the least processor time of some runs, after one that warms up."""
-    run()
-    clock, cpu = [], []
-    for _ in range(repeats):
-        begin, spent = time.perf_counter(), time.process_time()
-        run()
-        clock.append(time.perf_counter() - begin)
-        cpu.append(time.process_time() - spent)
-    return min(clock), min(cpu)
 
 
 def copy_columns(table: pa.Table) -> list[np.ndarray]:
@@ -54,7 +42,7 @@ def measured(question: Question, partitions: str, table: pa.Table, threads: int,
     """
     text = f"MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts {question.clauses})"
     found = gpu_cep.match(table, text, threads=threads)
-    clock, cpu = seconds(lambda: gpu_cep.match(table, text, threads=threads), repeats)
+    taken, _ = least(lambda: gpu_cep.match(table, text, threads=threads), repeats)
     loop = _beside(loop_of(question.name, table), found, question.name, repeats)
     duckdb = _beside(statement_of(question.name, table, threads), found, question.name, repeats)
     return Measured(
@@ -63,21 +51,21 @@ def measured(question: Question, partitions: str, table: pa.Table, threads: int,
         rows=len(table),
         result=found.num_rows,
         aimed=question.labels and "ALL ROWS" not in question.clauses,
-        seconds=clock,
-        cpu_seconds=cpu,
+        seconds=taken.clock,
+        cpu_seconds=taken.cpu,
         copying=copying,
-        loop=None if loop is None else loop[1],
-        duckdb_clock=None if duckdb is None else duckdb[0],
-        duckdb=None if duckdb is None else duckdb[1],
+        loop=None if loop is None else loop.cpu,
+        duckdb_clock=None if duckdb is None else duckdb.clock,
+        duckdb=None if duckdb is None else duckdb.cpu,
     )
 
 
-def _beside(run: Callable[[], pa.Table] | None, ours: pa.Table, name: str, repeats: int) -> tuple[float, float] | None:
+def _beside(run: Callable[[], pa.Table] | None, ours: pa.Table, name: str, repeats: int) -> Seconds | None:
     if run is None:
         return None
     if not agree(ours, run()):
         raise ValueError(f"{name}: the rows of another contestant are not ours")
-    return seconds(run, repeats)
+    return least(run, repeats)[0]
 
 
 def main(argv: list[str]) -> int:
@@ -91,7 +79,7 @@ def main(argv: list[str]) -> int:
     where, found = environment(PACKAGES), []
     for partitions, count in KEYS.items():
         table = rows_of(options.rows, count)
-        _, copying = seconds(lambda table=table: copy_columns(table), options.repeats)
+        copying = least(lambda table=table: copy_columns(table), options.repeats)[0].cpu
         for question in QUESTIONS:
             if question.name in options.only:
                 found.append(measured(question, partitions, table, options.threads, options.repeats, copying))

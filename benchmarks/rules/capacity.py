@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet as pq
 
 import gpu_cep as cep
-from benchmarks.rules.run import least
+from benchmarks.rules.run import least_cpu
 from benchmarks.rules.workload import KINDS, made, same_keys
 
 EVENTS, RULES, REPEATS, GROUP = 2_000_000, (1, 10, 100, 1_000), 2, 1 << 20
@@ -61,11 +61,11 @@ def ordered_rows(events: Any, rules: Mapping[str, str]) -> int:
 def measure_costs(events: str, size: int, repeats: int) -> Costs:
     """Return what an event, a rule and a row cost, by a few rules over `size` events."""
     nothing, few, more = pq.read_table(events).slice(0, 0), same_keys(CALIBRATED), same_keys(CALIBRATED + PLANNED)
-    without, together = (least(lambda rules=rules: cep.match_all(nothing, fresh(rules)), repeats) for rules in (few, more))
+    without, together = (least_cpu(lambda rules=rules: cep.match_all(nothing, fresh(rules)), repeats) for rules in (few, more))
     rule = max(0.0, together - without) / PLANNED
     quiet = {"none": _NOTHING, "nothing": _NOTHING}
-    event = max(0.0, least(lambda: cep.match_all(events, fresh(quiet)), repeats) - len(quiet) * rule) / size
-    left = least(lambda: cep.match_all(events, fresh(few)), repeats) - size * event - len(few) * rule
+    event = max(0.0, least_cpu(lambda: cep.match_all(events, fresh(quiet)), repeats) - len(quiet) * rule) / size
+    left = least_cpu(lambda: cep.match_all(events, fresh(few)), repeats) - size * event - len(few) * rule
     return Costs(event, rule, max(0.0, left) / max(1, ordered_rows(events, few)))
 
 
@@ -86,7 +86,7 @@ def lines(events: str, size: int, counts: Sequence[int], repeats: int) -> Iterat
         for number in counts:
             some = dict(list(rules.items())[:number])
             rows = ordered_rows(events, some)
-            taken = least(lambda some=some: cep.match_all(events, fresh(some)), repeats)
+            taken = least_cpu(lambda some=some: cep.match_all(events, fresh(some)), repeats)
             told = costs.of(size, number, rows)
             processors = costs.of(A_DAY, number, rows * A_DAY // size) / 86_400
             yield f"| {kind} | {number:,} | {rows:,} | {taken:.2f} | {told:.2f} | {taken / told:.2f} | {processors:.2f} |"

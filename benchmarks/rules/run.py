@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import gpu_cep as cep
+from benchmarks.record.clocks import least
 from benchmarks.rules.workload import KINDS, TYPES, made
 
 EVENTS, RULES, REPEATS, GROUP = 10_000_000, (1, 10, 100, 1_000), 3, 1 << 20
@@ -25,14 +25,9 @@ EVENTS, RULES, REPEATS, GROUP = 10_000_000, (1, 10, 100, 1_000), 3, 1 << 20
 COMPARED = 5
 
 
-def least(does: Callable[[], object], repeats: int) -> float:
+def least_cpu(does: Callable[[], object], repeats: int) -> float:
     """Return the least processor time of some runs, in seconds."""
-    taken = []
-    for _ in range(repeats):
-        begin = time.process_time()
-        does()
-        taken.append(time.process_time() - begin)
-    return min(taken)
+    return least(does, repeats)[0].cpu
 
 
 def scan(table: pa.Table) -> None:
@@ -56,11 +51,11 @@ def lines(events: Any, floor: float, kinds: Sequence[str], counts: Sequence[int]
     for kind in kinds:
         rules = KINDS[kind](max(counts))
         compare(events, rules)
-        one = least(lambda rules=rules: cep.match(events, next(iter(rules.values()))), repeats)
+        one = least_cpu(lambda rules=rules: cep.match(events, next(iter(rules.values()))), repeats)
         for count in counts:
             some = dict(list(rules.items())[:count])
             matches = cep.match_all(events, some).num_rows
-            taken = least(lambda some=some: cep.match_all(events, some), repeats)
+            taken = least_cpu(lambda some=some: cep.match_all(events, some), repeats)
             found.append(f"| {kind} | {count:,} | {taken:.2f} | {taken / one:.1f} | {taken / floor:.1f} | {matches:,} |")
     return found
 
@@ -81,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         pq.write_table(table, path, row_group_size=GROUP)
         ways = (("in memory", table, lambda: scan(table)), ("in Parquet", path, lambda: pq.read_table(path)))
         for name, events, floor in ways:
-            base = least(floor, asked.repeats)
+            base = least_cpu(floor, asked.repeats)
             print(f"\n{asked.events:,} events {name}; looking at all columns takes {base:.2f} s of processors\n")
             print("| rules | number | CPU s | one pattern's | all columns' | matches |\n|---|---:|---:|---:|---:|---:|")
             for line in lines(events, base, asked.only, counts, asked.repeats):

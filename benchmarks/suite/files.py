@@ -12,7 +12,6 @@ import argparse
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -24,6 +23,7 @@ import pyarrow.parquet as pq
 
 import gpu_cep as cep
 from benchmarks.record import pages
+from benchmarks.record.clocks import Seconds, timed
 from benchmarks.record.folders import RESULTS, ROOT
 from benchmarks.record.machine import described, environment, name_on
 from benchmarks.record.memory import peak_bytes
@@ -130,19 +130,13 @@ def asked(name: str, path: str, repeats: int) -> Asked:
     found = cep.match(path, question.query, profile=profile, **question.options)
     if not found.equals(_by_table(path, question)):
         raise AssertionError(f"{name}: match(path) finds other rows than match(table)")
-    times: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+    times: dict[str, list[Seconds]] = {way: [] for way in WAYS}
     for _ in range(repeats):
         for way, does in WAYS.items():
-            times[way].append(_timed(lambda does=does: does(path, question)))
-    least = {way: [min(column) for column in zip(*taken, strict=True)] for way, taken in times.items()}
-    spent = {way: Spent(cpu, clock, _peak(path, name, way)) for way, (cpu, clock) in least.items()}
+            times[way].append(timed(lambda does=does: does(path, question))[0])
+    least = {way: Seconds(*map(min, zip(*taken, strict=True))) for way, taken in times.items()}
+    spent = {way: Spent(each.cpu, each.clock, _peak(path, name, way)) for way, each in least.items()}
     return Asked(name, found.num_rows, profile.groups, spent)
-
-
-def _timed(does: Callable[[], object]) -> tuple[float, float]:
-    cpu, clock = time.process_time(), time.perf_counter()
-    does()
-    return time.process_time() - cpu, time.perf_counter() - clock
 
 
 def _peak(path: str, question: str, way: str) -> int:

@@ -15,8 +15,7 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -26,6 +25,7 @@ import pyarrow.parquet as pq
 
 import gpu_cep as cep
 from benchmarks.record import large_files, pages
+from benchmarks.record.clocks import least, timed
 from benchmarks.record.folders import RESULTS, ROOT
 from benchmarks.record.large_files import AT_ONCE, GIB, OTHERS, SLICED, TABLE, Ran
 from benchmarks.record.machine import environment, name_on
@@ -99,23 +99,15 @@ def taken(path: str, question: str, memory: str) -> Ran:
     rows_there = pq.read_metadata(path).num_rows
     if memory in (TABLE, AT_ONCE):
         events = pq.read_table(path) if memory == TABLE else path
-        runs = [_timed(lambda: cep.match(events, query, **options)) for _ in range(REPEATS)]
-        seconds, cpu, found = min(runs, key=lambda each: each[0])
-        return Ran(rows_there, seconds, min(each[1] for each in runs), peak_bytes(), found.num_rows, None)
+        taken, found = least(lambda: cep.match(events, query, **options), REPEATS)
+        return Ran(rows_there, taken.clock, taken.cpu, peak_bytes(), found.num_rows, None)
     profile = cep.Profile()
 
-    def rows() -> pa.Table:
-        reader = cep.match(path, query, memory=memory, result="reader", profile=profile, **options)
-        return pa.table({"rows": [sum(batch.num_rows for batch in reader)]})
+    def rows() -> int:
+        return sum(batch.num_rows for batch in cep.match(path, query, memory=memory, result="reader", profile=profile, **options))
 
-    seconds, cpu, found = _timed(rows)
-    return Ran(rows_there, seconds, cpu, peak_bytes(), found["rows"][0].as_py(), profile.slices)
-
-
-def _timed(does: Callable[[], pa.Table]) -> tuple[float, float, pa.Table]:
-    cpu, clock = time.process_time(), time.perf_counter()
-    found = does()
-    return time.perf_counter() - clock, time.process_time() - cpu, found
+    taken, found = timed(rows)
+    return Ran(rows_there, taken.clock, taken.cpu, peak_bytes(), found, profile.slices)
 
 
 def markdown(took: Mapping[str, Mapping[str, Ran]], where: Mapping[str, str], events: int, size: int) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +22,7 @@ import pyarrow.parquet as pq
 
 import gpu_cep as cep
 from benchmarks.record import pages
+from benchmarks.record.clocks import least
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.layouts import Layout, table
 from benchmarks.record.machine import described, environment, name_on
@@ -89,12 +89,8 @@ def _asked(path: Path, question: str, repeats: int, **options: Any) -> tuple[flo
     profile = cep.Profile()
     asked = QUESTIONS[question]
     found = cep.match(path, asked.query, profile=profile, **asked.options, **options).num_rows
-    times = []
-    for _ in range(repeats):
-        begin = time.process_time()
-        cep.match(path, asked.query, **asked.options, **options)
-        times.append(time.process_time() - begin)
-    return min(times), found, profile
+    taken, _ = least(lambda: cep.match(path, asked.query, **asked.options, **options), repeats)
+    return taken.cpu, found, profile
 
 
 def markdown(found: Sequence[Layout], where: str, events: int, repeats: int) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 import benchmarks
 
 ROOT = Path(benchmarks.__file__).parent
-BELOW: dict[str, set[str]] = {"record": set(), "workloads": set(), "rules": set(), "baselines": {"workloads"}}
+BELOW: dict[str, set[str]] = {"record": set(), "workloads": set(), "rules": {"record"}, "baselines": {"record", "workloads"}}
 BELOW |= {"row_patterns": {"record", "baselines"}}
 BELOW |= {folder: {"record", "workloads", "baselines"} for folder in ("spark", "papers")}
 BELOW |= {"gpu": {"record", "workloads", "baselines", "row_patterns"}}
