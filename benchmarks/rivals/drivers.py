@@ -1,12 +1,11 @@
 """TPStream's Listing 1 on reports of cars: against a C++ loop, DuckDB and the floors, from memory, from Parquet and on Spark.
 
-``python -m benchmarks.rivals.drivers [--events N] [--repeats N] [--no-spark] [--no-duckdb]`` checks that all find the same matches,
-prints the page and writes it with its record to ``results/``.
+``python -m benchmarks.rivals.drivers [--events N] [--repeats N] [--no-spark] [--no-duckdb] [--folder FOLDER | --no-record]`` checks that
+all find the same matches, prints the page and writes it with its record to ``results/``.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import subprocess
@@ -27,7 +26,7 @@ import gpu_cep
 from benchmarks.baselines.floors import best_in_turn, best_seconds
 from benchmarks.baselines.interval_peer import ANY_DURATIONS, LONGEST, Listing1, aggressive_drivers
 from benchmarks.record import machine, pages
-from benchmarks.record.folders import RESULTS
+from benchmarks.record.arguments import measuring
 from benchmarks.rivals.environments import environment
 from benchmarks.workloads import drives
 
@@ -191,9 +190,7 @@ def markdown(timings: list[Timing], missing: list[str], where: dict[str, str], e
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Measure TPStream's Listing 1.")
-    parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser = measuring("Measure TPStream's Listing 1.", EVENTS, REPEATS)
     parser.add_argument("--no-spark", action="store_true")
     parser.add_argument("--no-duckdb", action="store_true")
     options = parser.parse_args(argv)
@@ -218,7 +215,7 @@ def main(argv: list[str]) -> int:
             timings += on_spark(Listing1(), path, min(options.repeats, SPARK_REPEATS))
     page = markdown(timings, missing, where, options.events, copy)
     record = {"environment": where, "events": options.events, "copy": copy, "timings": [asdict(each) for each in timings]}
-    pages.publish(page, RESULTS, machine.name_on(where, "drivers"), record)
+    pages.publish(page, options.folder, machine.name_on(where, "drivers"), record)
     return 0
 
 

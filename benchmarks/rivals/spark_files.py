@@ -1,14 +1,14 @@
 """Questions over Parquet in the order of time: tasks that read files, Spark's shuffle, SQL, ``match(path)``, and floors.
 
 ``python -m benchmarks.rivals.spark_files [--events N] [--repeats N] [--kinds NAME …] [--ways WAY …] [--unordered [NAME …]] [--cores N]
-[--no-record]`` checks that all ways count the same matches, prints the page and writes it with its record to ``results/``: each way's
-seconds and, per question, how many times as long as reading the files the others take, by the clock and in the CPU time of all processes.
-A job of Spark's takes a few tenths of a second by itself, so ratios grow with the number of events; a record of another number than usual
-has it in its name. Before a question's first run, each way answers it some times over a small share of the events, since Java compiles
-what runs often: a session that has worked for minutes is as warm, and one that asks once is not. Of the questions of ``--unordered``, the
-events are also written in random order, so that each core must read all of them, or Spark. Batches without a limit of bytes are measured
-by ``--ways files unbounded sql``, without other ways of Spark's hand-over. A run adds its questions to the record of its
-day, and is refused if it would leave less in it. The page tells which ways failed.
+[--folder FOLDER | --no-record]`` checks that all ways count the same matches, prints the page and writes it with its record to
+``results/``: each way's seconds and, per question, how many times as long as reading the files the others take, by the clock and in the CPU
+time of all processes. A job of Spark's takes a few tenths of a second by itself, so ratios grow with the number of events; a record of
+another number than usual has it in its name. Before a question's first run, each way answers it some times over a small share of the
+events, since Java compiles what runs often: a session that has worked for minutes is as warm, and one that asks once is not. Of the
+questions of ``--unordered``, the events are also written in random order, so that each core must read all of them, or Spark. Batches
+without a limit of bytes are measured by ``--ways files unbounded sql``, without other ways of Spark's hand-over. A run adds its questions
+to the record of its day, and is refused if it would leave less in it. The page tells which ways failed.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from pyspark.sql import DataFrame, SparkSession
 import gpu_cep
 from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
+from benchmarks.record.arguments import measuring
 from benchmarks.record.day_records import RecordError, earlier, merged
-from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import environment, name_on
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
 from benchmarks.rivals.spark_records import (
@@ -254,14 +254,11 @@ def _title(name: str, *, unordered: bool) -> str:
 
 
 def parsed(argv: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure who should read Parquet files under Spark.")
-    parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser = measuring("Measure who should read Parquet files under Spark.", EVENTS, REPEATS)
     parser.add_argument("--cores", type=int, default=CORES)
     parser.add_argument("--kinds", nargs="*", choices=IN_SQL, default=USUAL)
     parser.add_argument("--ways", nargs="+", choices=WORDS, default=USUAL_WAYS)
     parser.add_argument("--unordered", nargs="*", choices=IN_SQL, default=UNORDERED)
-    parser.add_argument("--no-record", action="store_true", help="print the page, and write nothing")
     return parser.parse_args(argv)
 
 
@@ -271,11 +268,10 @@ def main(argv: list[str]) -> int:
     logging.getLogger("SQLQueryContextLogger").disabled = True
     where = environment(PACKAGES) | {"cores": str(options.cores), WARM: str(WARM_RUNS)}
     name = name_on(where, record_name(options.events))
-    path = RESULTS / f"{name}.json"
     before = None
-    if not options.no_record:
+    if options.folder is not None:
         try:
-            before = earlier(path, where, (*PACKAGES, "cores", WARM))
+            before = earlier(options.folder / f"{name}.json", where, (*PACKAGES, "cores", WARM))
             refuse_losses(before, options.kinds, [WORDS[word] for word in options.ways])
         except RecordError as fault:
             print(fault, file=sys.stderr)
@@ -283,10 +279,7 @@ def main(argv: list[str]) -> int:
     found = ask(options)
     best, failed = ({name: getattr(each, part) for name, each in found.items()} for part in ("best", "failed"))
     record = merged(before, new_record(where, options.events, options.repeats, best, failed), IN_SQL)
-    page = page_of(record, rows_of_group(options.events))
-    print(page)
-    if not options.no_record:
-        print(*pages.write(RESULTS, name, page, record), sep="\n")
+    pages.publish(page_of(record, rows_of_group(options.events)), options.folder, name, record)
     return 0
 
 

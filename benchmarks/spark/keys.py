@@ -2,10 +2,10 @@
 
 Both by Spark's shuffle of the DataFrame and by tasks that read its files.
 
-``python -m benchmarks.spark.keys [--query NAME] [--events N] [--repeats N] [--keys N …] [--rows N] [--groups N] [--no-record]`` checks that
-all ways count the same matches, prints the page and writes it with its record to ``results/``. ``--rows`` is the setting
-``spark.sql.execution.arrow.maxRecordsPerBatch``, ``--groups`` the number of row groups. A run adds its lines to the record of its day; a
-record of another query, or of other numbers than usual, has them in its name.
+``python -m benchmarks.spark.keys [--query NAME] [--events N] [--repeats N] [--keys N …] [--rows N] [--groups N] [--folder FOLDER |
+--no-record]`` checks that all ways count the same matches, prints the page and writes it with its record to ``results/``. ``--rows`` is the
+setting ``spark.sql.execution.arrow.maxRecordsPerBatch``, ``--groups`` the number of row groups. A run adds its lines to the record of its
+day; a record of another query, or of other numbers than usual, has them in its name.
 """
 
 from __future__ import annotations

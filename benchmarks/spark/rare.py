@@ -2,8 +2,8 @@
 
 That is measured of queries by themselves, and of rule sets whose patterns share a shuffle.
 
-``python -m benchmarks.spark.rare [--events N] [--repeats N] [--no-record]`` checks that all ways count the same matches, prints the page
-and writes it with its record to ``results/``.
+``python -m benchmarks.spark.rare [--events N] [--repeats N] [--folder FOLDER | --no-record]`` checks that all ways count the same matches,
+prints the page and writes it with its record to ``results/``.
 """
 
 from __future__ import annotations

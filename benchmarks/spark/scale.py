@@ -1,11 +1,11 @@
 """What a row costs at each step on Spark, and what follows for ten billion events on a cluster, checked against measured runs.
 
-``python -m benchmarks.spark.scale [--events N] [--repeats N]`` prints the page and writes it with its record to ``results/``.
+``python -m benchmarks.spark.scale [--events N] [--repeats N] [--folder FOLDER | --no-record]`` prints the page and writes it with its
+record to ``results/``.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections.abc import Callable
@@ -21,7 +21,7 @@ import gpu_cep
 from benchmarks.baselines.floors import best_seconds
 from benchmarks.baselines.measure import Case, events_of
 from benchmarks.record import pages
-from benchmarks.record.folders import RESULTS
+from benchmarks.record.arguments import measuring
 from benchmarks.record.machine import environment, name_on
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.sessions import spark_session
@@ -141,10 +141,7 @@ def _stretches(costs: Costs) -> list[tuple[str, float]]:
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Measure what rows cost on Spark, and compute what large input takes.")
-    parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    options = parser.parse_args(argv)
+    options = measuring("Measure what rows cost on Spark, and compute what large input takes.", EVENTS, REPEATS).parse_args(argv)
     workload = WORKLOADS["medical"]
     case = Case(workload, options.events, workload.streams)
     query = query_text(workload, case.streams)
@@ -168,7 +165,7 @@ def main(argv: list[str]) -> int:
         raise ValueError(f"expected {expected} matches in each file: {wrong}")
     page = markdown(costs, checks, where, query)
     record = {"environment": where, "costs": asdict(costs), "checks": [asdict(check) for check in checks]}
-    pages.publish(page, RESULTS, name_on(where, "scale"), record)
+    pages.publish(page, options.folder, name_on(where, "scale"), record)
     return 0
 
 

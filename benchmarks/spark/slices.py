@@ -1,12 +1,11 @@
 """One stream that Spark cuts into slices of time: what a second core gains, beside Spark's bare shuffle; and what a hot key costs.
 
-``python -m benchmarks.spark.slices [--events N] [--repeats N]`` checks that Spark counts the matches that a local run counts, prints
-the page and writes it with its record to ``results/``.
+``python -m benchmarks.spark.slices [--events N] [--repeats N] [--folder FOLDER | --no-record]`` checks that Spark counts the matches that a
+local run counts, prints the page and writes it with its record to ``results/``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import tempfile
@@ -22,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep
 from benchmarks.record import pages
-from benchmarks.record.folders import RESULTS
+from benchmarks.record.arguments import measuring
 from benchmarks.record.machine import environment, name_on
 from benchmarks.record.memory import peak_bytes
 from benchmarks.spark.floor import handed_over, total
@@ -158,10 +157,7 @@ def markdown(timings: list[Timing], found: dict[str, float], where: dict[str, st
 
 
 def main(argv: list[str]) -> int:
-    parser = argparse.ArgumentParser(description="Measure streams in slices of time under Spark.")
-    parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    options = parser.parse_args(argv)
+    options = measuring("Measure streams in slices of time under Spark.", EVENTS, REPEATS).parse_args(argv)
     where = environment(PACKAGES)
     with tempfile.TemporaryDirectory() as folder:
         path, table = Path(folder) / "events.parquet", events(options.events)
@@ -171,7 +167,7 @@ def main(argv: list[str]) -> int:
     found = ratios(timings)
     page = markdown(timings, found, where, options.events, options.repeats)
     record = {"environment": where, "events": options.events, "ratios": found, "timings": [asdict(each) for each in timings]}
-    pages.publish(page, RESULTS, name_on(where, "slices"), record)
+    pages.publish(page, options.folder, name_on(where, "slices"), record)
     return 0
 
 

@@ -1,8 +1,8 @@
 """Compare ``match(path)`` over Parquet with reading the same columns and matching them, and with reading alone.
 
-``python -m benchmarks.suite.files [--events N] [--repeats N] [--folder FOLDER]`` prints its page and writes it with its record to
-``benchmarks/results/``. Each question is asked by three ways: as ``match(path)``, as ``match(pyarrow.parquet.read_table(path, columns))``,
-and as the reading alone, which is the floor of the second way. The first two must find the same before anything is timed.
+``python -m benchmarks.suite.files [--events N] [--repeats N] [--folder FOLDER | --no-record]`` prints its page and writes it with its
+record to ``benchmarks/results/``. Each question is asked by three ways: as ``match(path)``, as ``match(pyarrow.parquet.read_table(path,
+columns))``, and as the reading alone, which is the floor of the second way. The first two must find the same before anything is timed.
 ``python -m benchmarks.suite.files FILE QUESTION WAY`` is the process whose memory is measured.
 """
 
@@ -23,8 +23,9 @@ import pyarrow.parquet as pq
 
 import gpu_cep as cep
 from benchmarks.record import pages
+from benchmarks.record.arguments import measuring
 from benchmarks.record.clocks import Seconds, timed
-from benchmarks.record.folders import RESULTS, ROOT
+from benchmarks.record.folders import ROOT
 from benchmarks.record.machine import described, environment, name_on
 from benchmarks.record.memory import peak_bytes
 
@@ -198,11 +199,7 @@ def markdown(found: Sequence[Asked], where: str, events: int, repeats: int) -> s
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Compare match(path) with reading and matching.")
-    parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--folder", type=Path, default=RESULTS, help="where the record goes")
-    return parser.parse_args(argv)
+    return measuring("Compare match(path) with reading and matching.", EVENTS, REPEATS).parse_args(argv)
 
 
 def main(argv: Sequence[str]) -> None:

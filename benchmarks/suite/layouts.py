@@ -1,7 +1,7 @@
 """Measure what the layout of event files brings: their order, row groups, dictionaries, statistics, folders and compression.
 
-``python -m benchmarks.suite.layouts [--events N] [--repeats N] [--only LAYOUT …] [--folder FOLDER]`` writes the same events in many
-layouts, asks each for all of them, for one day and in slices of time, prints its page and writes it with its record to
+``python -m benchmarks.suite.layouts [--events N] [--repeats N] [--only LAYOUT …] [--folder FOLDER | --no-record]`` writes the same events
+in many layouts, asks each for all of them, for one day and in slices of time, prints its page and writes it with its record to
 ``benchmarks/results/``. All layouts must give as many matches before anything is timed.
 """
 
@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 import gpu_cep as cep
 from benchmarks.record import pages
+from benchmarks.record.arguments import measuring
 from benchmarks.record.clocks import least
-from benchmarks.record.folders import RESULTS
 from benchmarks.record.layouts import Layout, table
 from benchmarks.record.machine import described, environment, name_on
 from benchmarks.suite.files import QUESTIONS, made
@@ -107,11 +107,8 @@ def markdown(found: Sequence[Layout], where: str, events: int, repeats: int) -> 
 
 
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Measure layouts of event files.")
-    parser.add_argument("--events", type=int, default=EVENTS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
+    parser = measuring("Measure layouts of event files.", EVENTS, REPEATS)
     parser.add_argument("--only", nargs="+", choices=LAYOUTS, default=list(LAYOUTS))
-    parser.add_argument("--folder", type=Path, default=RESULTS, help="where the record goes")
     return parser.parse_args(argv)
 
 

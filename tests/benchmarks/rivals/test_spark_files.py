@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from benchmarks.kinds.questions import KINDS
-from benchmarks.record import pages
+from benchmarks.record import arguments, pages
 from benchmarks.record.day_records import Record, RecordError, earlier, merged
 from benchmarks.record.machine import package_version, processor_name, slug
 from benchmarks.rivals import spark_files
@@ -120,7 +120,7 @@ def test_a_dozen_questions_are_asked_without_names() -> None:
 
 
 def test_nothing_is_measured_for_a_run_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(spark_files, "RESULTS", tmp_path)
+    monkeypatch.setattr(arguments, "RESULTS", tmp_path)
     versions = {each: package_version(each) for each in PACKAGES} | {WARM: str(spark_files.WARM_RUNS)}
     name = f"spark-files-400-{slug(processor_name())}-{date.today().isoformat()}"
     pages.write(tmp_path, name, "", record({"funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}}, **versions))
@@ -182,7 +182,7 @@ def test_a_way_that_fails_is_told_and_not_asked_again(monkeypatch: pytest.Monkey
 
 
 def test_a_run_adds_to_the_record_of_its_number_of_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spark_files, "RESULTS", tmp_path)
+    monkeypatch.setattr(arguments, "RESULTS", tmp_path)
     told = spark_files.Measured({FILES: Taken(3.0, 4.0)}, {SQL: "cannot"})
     monkeypatch.setattr(spark_files, "ask", lambda options: dict.fromkeys(options.kinds, told))
     for number, kind in (("400", "funnel"), ("400", "robust"), ("500", "v_shape")):
