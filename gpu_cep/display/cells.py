@@ -44,7 +44,7 @@ def json_lines(table: pa.Table) -> Iterator[bytes]:
     """
     check_zones(table.schema)
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        yield _bytes(_concatenate(_object(batch.schema.names, batch.columns), "\n"))
+        yield _bytes(concatenate(_object(batch.schema.names, batch.columns), "\n"))
 
 
 def check_json(schema: pa.Schema) -> None:
@@ -60,7 +60,7 @@ def json_rows(table: pa.Table) -> str:
     Nested values, and integers that JavaScript cannot hold exactly, are text.
     """
     check_zones(table.schema)
-    batches = (_concatenate(_array(map(_script_value, batch.columns)), ",\n") for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE))
+    batches = (concatenate(_array(map(_script_value, batch.columns)), ",\n") for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE))
     rows = b"".join(map(_bytes, batches)).decode()
     return "[" + rows.removesuffix(",\n") + "]"
 
@@ -71,9 +71,9 @@ def tab_lines(table: pa.Table) -> Iterator[bytes]:
     NULL is empty text. Raises as :func:`json_lines`.
     """
     check_zones(table.schema)
-    yield _bytes(_concatenate(_join(_escape(pa.array([name], _TEXT)) for name in table.column_names), "\n"))
+    yield _bytes(concatenate(_join(_escape(pa.array([name], _TEXT)) for name in table.column_names), "\n"))
     for batch in table.to_batches(max_chunksize=_ROWS_AT_ONCE):
-        yield _bytes(_concatenate(_join(pc.fill_null(texts(column), "") for column in batch.columns), "\n"))
+        yield _bytes(concatenate(_join(pc.fill_null(texts(column), "") for column in batch.columns), "\n"))
 
 
 def texts(values: pa.Array) -> pa.Array:
@@ -102,8 +102,8 @@ def _lengths(durations: pa.Array) -> pa.Array:
     whole = pc.abs(days)
     words = (pa.scalar(word, _TEXT) for word in ("", " day ", " days "))
     unit = pc.choose(pc.min_element_wise(whole, 2), *words)
-    told = _concatenate(pc.if_else(pc.equal(whole, 0), pa.scalar("", _TEXT), whole.cast(_TEXT)), unit, clock)
-    return _concatenate(pc.if_else(pc.less(ticks, 0), pa.scalar("-", _TEXT), pa.scalar("", _TEXT)), told)
+    told = concatenate(pc.if_else(pc.equal(whole, 0), pa.scalar("", _TEXT), whole.cast(_TEXT)), unit, clock)
+    return concatenate(pc.if_else(pc.less(ticks, 0), pa.scalar("-", _TEXT), pa.scalar("", _TEXT)), told)
 
 
 def coarsen(values: pa.Array) -> pa.Array:
@@ -155,7 +155,7 @@ def _text(values: pa.Array) -> pa.Array:
 def _hexadecimal(values: pa.Array) -> pa.Array:
     offsets, held = _content(values.cast(pa.large_binary()))
     digits = pa.py_buffer(_HEXADECIMAL[np.frombuffer(held, np.uint8)])
-    return _concatenate('"', _strings(2 * offsets, digits, values.is_valid()), '"')
+    return concatenate('"', _strings(2 * offsets, digits, values.is_valid()), '"')
 
 
 def _whole(values: pa.Array) -> pa.Array:
@@ -165,7 +165,7 @@ def _whole(values: pa.Array) -> pa.Array:
 def _floating(values: pa.Array) -> pa.Array:
     """Return each float in the fewest digits that read back the same, with a point or an exponent."""
     text = values.cast(pa.float64()).cast(_TEXT)
-    written = pc.if_else(pc.match_substring_regex(text, "[.e]"), text, _concatenate(text, ".0"))
+    written = pc.if_else(pc.match_substring_regex(text, "[.e]"), text, concatenate(text, ".0"))
     if pc.all(pc.is_finite(values)).as_py() is False:
         for name, told in _NOT_FINITE.items():
             written = pc.if_else(pc.equal(text, name), told, written)
@@ -197,8 +197,8 @@ def _lists(items: pa.Array, places: npt.NDArray[np.int64], valid: pa.Array) -> p
     """
     last = np.zeros(len(items), np.bool_)
     last[places[1:][np.diff(places) > 0] - 1] = True
-    starts, held = _content(_concatenate(items, pc.if_else(last, pa.scalar("", _TEXT), pa.scalar(", ", _TEXT))))
-    return _concatenate("[", _strings(starts[places], held, valid), "]")
+    starts, held = _content(concatenate(items, pc.if_else(last, pa.scalar("", _TEXT), pa.scalar(", ", _TEXT))))
+    return concatenate("[", _strings(starts[places], held, valid), "]")
 
 
 def _value(values: pa.Array) -> pa.Array:
@@ -213,24 +213,24 @@ def _script_value(values: pa.Array) -> pa.Array:
     if pa.types.is_integer(stored.type) or pa.types.is_duration(stored.type):
         written, numbers = _whole(stored), stored.cast(pa.int64() if pa.types.is_duration(stored.type) else stored.type)
         beyond = pc.greater_equal(pc.abs(numbers.cast(pa.float64(), safe=False)), _SCRIPTS_WHOLE)
-        return pc.fill_null(pc.if_else(beyond, _concatenate('"', written, '"'), written), "null")
+        return pc.fill_null(pc.if_else(beyond, concatenate('"', written, '"'), written), "null")
     return _value(stored)
 
 
 def _object(names: Sequence[str], columns: Sequence[pa.Array]) -> pa.Array:
     keys = [json.dumps(name, ensure_ascii=False) + ": " for name in names]
     members = [part for key, column in zip(keys, columns, strict=True) for part in (", ", key, _value(column))]
-    return _concatenate("{", *members[1:], "}")
+    return concatenate("{", *members[1:], "}")
 
 
 def _array(columns: Iterable[pa.Array]) -> pa.Array:
     members = [part for column in columns for part in (", ", column)]
-    return _concatenate("[", *members[1:], "]")
+    return concatenate("[", *members[1:], "]")
 
 
 def _quote(text: pa.Array) -> pa.Array:
     escaped = pc.replace_substring(pc.replace_substring(text, "\\", "\\\\"), '"', '\\"')
-    return _concatenate('"', _escape(escaped), '"')
+    return concatenate('"', _escape(escaped), '"')
 
 
 def _escape(text: pa.Array) -> pa.Array:
@@ -246,7 +246,7 @@ def _join(columns: Iterable[pa.Array]) -> pa.Array:
     return pc.binary_join_element_wise(*columns, pa.scalar("\t", _TEXT))
 
 
-def _concatenate(*parts: pa.Array | str) -> pa.Array:
+def concatenate(*parts: pa.Array | str) -> pa.Array:
     """Return one text per row, the concatenation of the row's parts; NULL if a part is NULL."""
     scalars = (pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts)
     return pc.binary_join_element_wise(*scalars, pa.scalar("", _TEXT))

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gpu_cep.display.cells import texts
+from gpu_cep.display.cells import concatenate, texts
 
 _TEXT = pa.large_string()
 
@@ -27,13 +27,13 @@ def event_texts(values: pa.Array, timestamp: str, attributes: tuple[str, ...], s
     """
     first, last, counts = _ends(values)
     several, fields = pc.greater(counts, 1), [field.name for field in first.type]
-    number = _join(counts.cast(_TEXT), pc.if_else(several, *(pa.scalar(word, _TEXT) for word in (" events", " event"))))
+    number = concatenate(counts.cast(_TEXT), pc.if_else(several, *(pa.scalar(word, _TEXT) for word in (" events", " event"))))
     if timestamp in fields:
         times = _times(_field(first, timestamp), _field(last, timestamp), starts)
-        number = pc.if_else(several, _join(number, " ", times), times)
+        number = pc.if_else(several, concatenate(number, " ", times), times)
     told = {name: _values(_field(first, name), _field(last, name)) for name in attributes if name in fields}
     named = [part for name, text in told.items() for part in (f" {name}=", text)]
-    return pc.if_else(first.is_valid(), _join(number, *named), pa.scalar(None, _TEXT))
+    return pc.if_else(first.is_valid(), concatenate(number, *named), pa.scalar(None, _TEXT))
 
 
 def _ends(values: pa.Array) -> tuple[pa.StructArray, pa.StructArray, pa.Array]:
@@ -73,9 +73,4 @@ def _shorten(times: pa.Array, told: pa.Array) -> pa.Array:
 
 def _span(first: pa.Array, last: pa.Array, differ: pa.Array) -> pa.Array:
     """Return the first text, and behind it the last one where they stand for different values."""
-    return pc.if_else(differ, _join(first, " … ", last), first)
-
-
-def _join(*parts: pa.Array | str) -> pa.Array:
-    """Return one text per row, the concatenation of the row's parts; NULL if a part is NULL."""
-    return pc.binary_join_element_wise(*(pa.scalar(part, _TEXT) if isinstance(part, str) else part for part in parts), pa.scalar("", _TEXT))
+    return pc.if_else(differ, concatenate(first, " … ", last), first)

@@ -103,7 +103,8 @@ def match_all(
         A pattern failed, and the caller gave no `failures`.
     """
     # it loads the compiler
-    from gpu_cep.rule_sets.tables import check_one_schema, one_table
+    from gpu_cep.engine.answers import answer_schema
+    from gpu_cep.rule_sets.tables import check_columns, one_table
 
     rules = as_rules(patterns)
     check_error_choices(on_error, failures)
@@ -114,7 +115,7 @@ def match_all(
         if failed and (on_error == "raise" or len(failed) == len(rules)):
             raise united(failed)
         if not split:
-            check_one_schema(planned, schema)
+            check_columns({each.name: answer_schema(each.plan, schema) for each in planned})
 
     given = plan_rules(events, rules, keywords, check)
     failed = dict(given.failed)

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from itertools import chain
 
 import numpy as np
 import pyarrow as pa
 
-from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import LESS_MEMORY, CepError, MatchLimitExceeded, PatternError, ending_in
-from gpu_cep.rule_sets.plans import PlannedRule
 
 # The first column of the table.
 PATTERN = "pattern"
 # Tables from which their parts are joined: a column of many small chunks is slow to read.
 _MANY_TABLES = 8
-
-
-def check_one_schema(planned: Iterable[PlannedRule], schema: pa.Schema) -> None:
-    """Raise PatternError unless the results of all planned rules have the same columns, none of which is called ``pattern``.
-
-    The plans are for events of `schema`.
-    """
-    check_columns({each.name: answer_schema(each.plan, schema) for each in planned})
 
 
 def check_columns(schemas: Mapping[str, pa.Schema]) -> None:
