@@ -6,7 +6,7 @@ Faults are collected, and one error names all of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple, get_args
 
@@ -14,7 +14,7 @@ from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, EventVariabl
 from gpu_cep.analysis.conditions import bind_where, equivalence_columns, event_types
 from gpu_cep.analysis.contiguity import GapFree, drop_open_gaps, may_move, negate_gaps
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.gaps import ANY, Chosen, check_gaps, choose_gaps, first_gaps
+from gpu_cep.analysis.gaps import ANY, Chosen, check_gaps, choose_gaps, first_properties, with_first_conditions
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
 from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
@@ -57,12 +57,12 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
         The query is sound but uses what is not supported; it names every such construct.
     """
     faults = Faults()
-    chosen = choose_gaps(query.pattern, faults)
+    chosen = choose_gaps(query.pattern, query.strategy or options.strategy or DEFAULT_STRATEGY, faults)
     written = negate_gaps(chosen.pattern, faults)
     found = primitives(written.pattern, faults, text)
     ends = ending_variables(found)
     named = (*_variables(found), *map(end_variable, ends))
-    scope = Scope.of_query(schema, named, options, faults, hidden=frozenset({*written.gaps, *ends}))
+    scope = Scope.of_query(schema, named, options, faults, hidden=frozenset({*written.gaps, *chosen.firsts.values(), *ends}))
     timestamp, drops_untimed, partition_by, order_by = stream_columns(query, options, scope)
     strategy = _strategy(query, options, scope)
     _check_options(options, faults)
@@ -84,7 +84,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     return BoundPattern(
         schema=schema,
         computed=tuple(scope.computed),
-        variables=shape.variables,
+        variables=scope.variables,
         branches=tuple(marked(branch, keys) for branch in shape.branches),
         conditions=shape.conditions,
         returns=returns,
@@ -113,7 +113,6 @@ class _Shape(NamedTuple):
     `conditions`: all of them. `branches`: each with those that it decides.
     """
 
-    variables: tuple[EventVariable, ...]
     conditions: tuple[Condition, ...]
     branches: tuple[Branch, ...]
     strategy: str
@@ -121,19 +120,21 @@ class _Shape(NamedTuple):
 
 def _shape(chosen: Chosen, written: GapFree, strategy: str, conditions: tuple[Condition, ...], scope: Scope) -> _Shape:
     """Return the pattern with its conditions; gaps of another strategy are negations."""
-    parts = _parts(written, strategy, scope)
+    firsts = {scope.names.index(name): scope.names.index(earlier) for name, earlier in chosen.firsts.items()}
+    parts = _parts(written, firsts, strategy, scope)
     check_gaps(chosen, strategy, parts, scope.variables, scope.faults)
     branches = tuple(with_conditions(branch, conditions, scope) for branch in parts)
-    if not chosen.strategies or scope.faults.count:
-        return _Shape(scope.variables, conditions, branches, strategy)
-    firsts = first_gaps(chosen, strategy, branches, scope.variables, conditions)
-    return _Shape((*scope.variables, *firsts.variables), (*conditions, *firsts.properties), firsts.branches, ANY)
+    if not chosen.span or scope.faults.count:
+        return _Shape(conditions, branches, strategy)
+    related = tuple(with_first_conditions(branch, firsts) for branch in branches)
+    return _Shape((*conditions, *first_properties(firsts, conditions)), related, ANY)
 
 
-def _parts(written: GapFree, strategy: str, scope: Scope) -> list[Branch]:
+def _parts(written: GapFree, firsts: Mapping[int, int], strategy: str, scope: Scope) -> list[Branch]:
     """Return the branches of the pattern; refuse a gap without events whose begin is not known when it is judged."""
     gaps = {scope.names.index(name): name for name in written.gaps}
-    parts = [drop_open_gaps(branch, gaps) for branch in branches(written.pattern, scope.variables, scope.faults)]
+    hidden = {*gaps, *firsts.values()}
+    parts = [drop_open_gaps(branch, hidden) for branch in branches(written.pattern, scope.variables, scope.faults)]
     if strategy == DEFAULT_STRATEGY:
         for number, name in gaps.items():
             if any(may_move(branch, number, scope.variables) for branch in parts):

@@ -98,9 +98,9 @@ def _names(element: PatternNode) -> Iterator[str]:
 
 
 def _first(element: PatternNode) -> PatternNode:
-    """Return the part of `element` that comes first."""
+    """Return the part of `element` that comes first, and binds events."""
     while isinstance(element, Seq):
-        element = element.elements[0]
+        element = next((each for each in element.elements if not isinstance(each, Not)), element.elements[0])
     return element
 
 

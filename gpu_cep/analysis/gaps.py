@@ -2,102 +2,120 @@
 
 ``SEQ(a, FIRST(b))`` takes the first event that fits b behind a: between the two there is no other
 one that does. So it is ``SEQ(a, NOT(earlier b), b)``, where what b must satisfy with the events
-before it, the negated variable must, too. ANY asks for nothing.
+before it, the negated variable must, too. ANY asks for nothing. The negation stands in the pattern
+itself, so that each alternative has its own gaps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
-from typing import TypeAlias
+from itertools import count
 
-from gpu_cep.analysis.bound import Branch, Condition, ConditionKind, EventVariable, Negation
+from gpu_cep.analysis.bound import Branch, Condition, ConditionKind, EventVariable
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.renaming import renamed
 from gpu_cep.lang.ast import GAPS, And, Gap, Next, Not, Or, PatternNode, Repeat, Seq, Span, Variable
+from gpu_cep.lang.walks import declared
 
 FIRST, ANY = GAPS["FIRST"], GAPS["ANY"]
 _WORDS = {strategy: word for word, strategy in GAPS.items()}
-# The name of a variable -> the strategy of each gap before it (None: no own one) -> the variable there.
-_Gaps: TypeAlias = dict[str, dict[str | None, Variable]]
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """A pattern without FIRST and ANY.
 
-    `strategies`: the strategy of the gap before each variable that stood in one of them. `span`: the place of the first of them.
+    `firsts`: for each variable of which no earlier event may fit in some gap, by its name, the negated variable before it.
+    `span`: the place of the first FIRST or ANY; None if there is none.
     """
 
     pattern: PatternNode
-    strategies: Mapping[str, str]
+    firsts: Mapping[str, str]
     span: Span | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FirstGaps:
-    """What FIRST means: negated `variables` behind the query's own, their properties, and the branches with the negations."""
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """What is found in a query: the names that it gives variables, those of negated ones so far, places of gaps, and faults."""
 
-    variables: tuple[EventVariable, ...]
-    properties: tuple[Condition, ...]
-    branches: tuple[Branch, ...]
+    taken: frozenset[str]
+    firsts: dict[str, str]
+    spans: list[Span | None]
+    faults: Faults
+
+    def negation(self, variable: Variable) -> Not:
+        """Return the negation of an earlier event that fits; explain shows "no earlier b"."""
+        name = variable.name
+        if name not in self.firsts:
+            names = (f"earlier {name}{f' {number}' if number > 1 else ''}" for number in count(1))
+            self.firsts[name] = next(each for each in names if each not in self.taken and each not in self.firsts.values())
+        earlier = self.firsts[name]
+        return Not(Variable(earlier, span=variable.span), span=variable.span)
 
 
-def choose_gaps(pattern: PatternNode, faults: Faults) -> Chosen:
-    """Return `pattern` without FIRST and ANY.
+def choose_gaps(pattern: PatternNode, strategy: str, faults: Faults) -> Chosen:
+    """Return `pattern` without FIRST and ANY; `strategy` is that of the gaps that have none of their own.
 
-    Record a fault for each that means nothing, and for a variable whose alternatives have different ones.
+    Record a fault for each FIRST and ANY that means nothing.
     """
-    gaps: _Gaps = {}
-    spans: list[Span | None] = []
-    chosen = _without_gaps(pattern, gaps, spans, faults)
-    for name, found in gaps.items():
-        if len(found) > 1:
-            _, second, *_ = found.values()
-            faults.refuse(f"{name} behind different gaps", f"write an OR in which each {name} has a name of its own", second.span)
-    strategies = {name: strategy for name, found in gaps.items() for strategy in found if strategy is not None}
-    return Chosen(chosen, strategies, next(iter(spans), None))
+    query = _Query(frozenset(declared(pattern)), {}, [], faults)
+    if not _has_gaps(pattern):
+        return Chosen(pattern, {}, None)
+    chosen = _without_gaps(pattern, query, None, strategy)
+    return Chosen(chosen, query.firsts, next(iter(query.spans), None))
 
 
-def _without_gaps(
-    node: PatternNode, gaps: _Gaps, spans: list[Span | None], faults: Faults, *, preceded: bool = False, strategy: str | None = None
-) -> PatternNode:
-    """Return `node` without FIRST and ANY, and note the gap before each variable.
+def _has_gaps(node: PatternNode) -> bool:
+    """Return whether FIRST or ANY stands in `node`."""
+    match node:
+        case Gap():
+            return True
+        case Seq(elements) | Or(elements) | And(elements):
+            return any(map(_has_gaps, elements))
+        case Next(element) | Repeat(element) | Not(element):
+            return _has_gaps(element)
+    return False
 
-    `preceded`: whether an element of a SEQ around it stands before it. `strategy`: that of the gap in between, if it has its own.
+
+def _without_gaps(node: PatternNode, query: _Query, gap: str | None, strategy: str) -> PatternNode:
+    """Return `node` without FIRST and ANY.
+
+    `gap`: the strategy of the gap before it; None if no element of a SEQ around it stands before it.
+    `strategy`: that of the gaps that have none of their own.
     """
 
-    def without(inner: PatternNode, *, behind: bool = False, own: str | None = None) -> PatternNode:
-        return _without_gaps(inner, gaps, spans, faults, preceded=behind, strategy=own)
+    def without(inner: PatternNode, behind: str | None = None) -> PatternNode:
+        return _without_gaps(inner, query, behind, strategy)
 
     match node:
-        case Variable(name) if preceded:
-            gaps.setdefault(name, {}).setdefault(strategy, node)
-        case Gap() if preceded:
-            return without(_element(node, spans, faults), behind=True, own=node.strategy)
+        case Variable() if gap == FIRST:
+            return Seq((query.negation(node), node), span=node.span)
+        case Gap() if gap is not None:
+            return without(_element(node, query), node.strategy)
         case Gap(element, written):
             word = _WORDS[written]
-            faults.error(f"{word}(…) follows nothing", node.span, f"{word} stands in a SEQ, behind another element: SEQ(a, {word}(b))")
+            hint = f"{word} stands in a SEQ, behind another element: SEQ(a, {word}(b))"
+            query.faults.error(f"{word}(…) follows nothing", node.span, hint)
             return without(element)
         case Seq((first, *others)):
-            later = (without(each, behind=True) for each in others)
-            return replace(node, elements=(without(first, behind=preceded, own=strategy), *later))
+            return replace(node, elements=(without(first, gap), *(without(each, strategy) for each in others)))
         case Or(elements) | And(elements):
-            return replace(node, elements=tuple(without(each, behind=preceded, own=strategy) for each in elements))
+            return replace(node, elements=tuple(without(each, gap) for each in elements))
         case Next(element):
-            return replace(node, element=without(element, behind=preceded, own=strategy))
+            # where nothing lies in between, no earlier event does
+            return replace(node, element=without(element, None if gap is None else ANY))
         case Repeat(element) | Not(element):
             return replace(node, element=without(element))
     return node
 
 
-def _element(gap: Gap, spans: list[Span | None], faults: Faults) -> PatternNode:
+def _element(gap: Gap, query: _Query) -> PatternNode:
     """Return what stands in FIRST or ANY; record a fault if no variable begins it."""
-    spans.append(gap.span)
+    query.spans.append(gap.span)
     if not _begins(gap.element):
         construct = f"{_WORDS[gap.strategy]} of what does not begin with a variable"
-        faults.refuse(construct, "a variable without a quantifier is, alone, first in a SEQ, or in an OR", gap.span)
+        query.faults.refuse(construct, "a variable without a quantifier is, alone, first in a SEQ, or in an OR", gap.span)
     return gap.element
 
 
@@ -129,47 +147,27 @@ def _is_sequence(branch: Branch) -> bool:
     return sorted(mask.bit_count() for mask in branch.before) == list(range(len(branch.variables)))
 
 
-def first_gaps(
-    chosen: Chosen, strategy: str, branches: Sequence[Branch], variables: Sequence[EventVariable], conditions: Sequence[Condition]
-) -> FirstGaps:  # fmt: skip
-    """Return the gaps whose first event is to be taken as negations; `strategy` is that of the gaps that have none of their own.
-
-    The `branches` have their conditions, with the closure of equalities.
-    """
-    taken = {variable.name for variable in variables}
-    added: dict[int, int] = {}
-    names: list[str] = []
-    for number, variable in enumerate(variables):
-        if not variable.negated and chosen.strategies.get(variable.name, strategy) == FIRST:
-            added[number] = len(variables) + len(names)
-            names.append(next(each for each in _names(variable.name) if each not in taken))
-    properties = tuple(
-        renamed(each, number, added[number])
+def first_properties(firsts: Mapping[int, int], conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return the properties of variables for the negated ones before them; `firsts` has the numbers of both."""
+    return tuple(
+        renamed(each, number, firsts[number])
         for each in conditions
         for number in each.variables
-        if each.kind is ConditionKind.PROPERTY and number in added
-    )
-    return FirstGaps(
-        variables=tuple(EventVariable(name, 1, 1, quantified=False, negated=True) for name in names),
-        properties=properties,
-        branches=tuple(_with_firsts(branch, added) for branch in branches),
+        if each.kind is ConditionKind.PROPERTY and number in firsts
     )
 
 
-def _names(name: str) -> chain[str]:
-    """Return names for the negated variable of FIRST; explain shows "no earlier b"."""
-    return chain([f"earlier {name}"], (f"earlier {name} {number}" for number in count(2)))
+def with_first_conditions(branch: Branch, firsts: Mapping[int, int]) -> Branch:
+    """Return a branch with what variables must satisfy with those before them for the negated ones, too.
 
-
-def _with_firsts(branch: Branch, added: Mapping[int, int]) -> Branch:
-    """Return a branch with a negation for each variable that is `added` and has another before it."""
-    everyone = sum(1 << number for number in branch.variables)
-    preceded = [(number, mask) for number, mask in zip(branch.variables, branch.before, strict=True) if number in added and mask]
-    negations = tuple(Negation(added[number], after=mask, before=everyone & ~mask) for number, mask in preceded)
-    conditions = tuple(
-        renamed(each, number, added[number])
-        for number, mask in preceded
+    The branch has its conditions, with the closure of equalities. `firsts` is as in :func:`first_properties`.
+    """
+    after = {negation.variable: negation.after for negation in branch.negations}
+    conditions = (
+        renamed(each, number, earlier)
+        for number, earlier in firsts.items()
+        if earlier in after
         for each in branch.conditions
-        if number in each.variables and all(other == number or mask >> other & 1 for other in each.variables)
+        if number in each.variables and all(other == number or after[earlier] >> other & 1 for other in each.variables)
     )
-    return replace(branch, negations=(*branch.negations, *negations), conditions=(*branch.conditions, *conditions))
+    return replace(branch, conditions=tuple(dict.fromkeys((*branch.conditions, *conditions))))

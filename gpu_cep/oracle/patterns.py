@@ -53,7 +53,8 @@ class Branch:
     `conditions`: those on its variables.
     `keys`: the attributes on which equalities connect all variables.
     `negations`: what must not happen between them.
-    `chosen`: the variables before which FIRST or ANY stands, each with the strategy of that gap.
+    `chosen`: the variables before which FIRST or ANY stands in it, each with the strategy of that gap; None if none of the
+    pattern has them.
     `until`: the variables that an event ends, each with the conditions on such an event, which stands for
     the variable :data:`END`.
     """
@@ -63,7 +64,7 @@ class Branch:
     conditions: tuple[Condition, ...]
     keys: tuple[str, ...] = ()
     negations: tuple[Negation, ...] = ()
-    chosen: Mapping[str, str] = field(default_factory=dict)
+    chosen: Mapping[str, str] | None = None
     until: Mapping[str, tuple[Condition, ...]] = field(default_factory=dict)
 
     @property
@@ -94,11 +95,15 @@ def pattern_of(query: ast.Query, schema: Schema, type_column: str) -> Pattern:
         if len(negated.intersection(condition.variables)) > 1:
             raise PatternError(f"a condition relates the negated variables {' and '.join(negated.intersection(condition.variables))}")
     every = _all_alternatives(query.pattern)
-    alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order), gaps=each.gaps) for each in every)
-    chosen = _chosen(query.pattern)
+    alternatives = dict.fromkeys(_Alternative(each.names, _close_order(each.order), gaps=each.gaps, chosen=each.chosen) for each in every)
+    has_gaps = any(each.chosen for each in alternatives)
     agreements = tuple(condition for _, condition in where if isinstance(condition, Agreement))
     until = {name: (_until(name, each.until, schema), *agreements) for name, each in declared.items() if each.until is not None}
-    branches = [replace(_branch(each, declared, where), chosen=chosen, until=until) for each in alternatives if each.names - negated]
+    branches = [
+        replace(_branch(each, declared, where), chosen=dict(each.chosen) if has_gaps else None, until=until)
+        for each in alternatives
+        if each.names - negated
+    ]
     if not branches:
         raise PatternError("the pattern binds no event: it has no branch with a variable that is not negated")
     if query.within is None:
@@ -152,32 +157,6 @@ def _until(name: str, written: ast.Expression, schema: Schema) -> Condition:
         return None
 
     return condition_of(rewritten(written, change), [END], (), schema)
-
-
-def _chosen(pattern: ast.PatternNode) -> dict[str, str]:
-    """Return the strategy of the gap before each variable in FIRST or ANY."""
-    chosen: dict[str, str | None] = {}
-    for name, strategy in _gap_strategies(pattern, None, preceded=False):
-        if chosen.setdefault(name, strategy) != strategy:
-            raise UnsupportedError(f"{name} stands behind different gaps")
-    return {name: strategy for name, strategy in chosen.items() if strategy is not None}
-
-
-def _gap_strategies(node: ast.PatternNode, strategy: str | None, *, preceded: bool) -> Iterator[tuple[str, str | None]]:
-    """Yield each variable behind another element of a SEQ, with the strategy that the gap between them has of its own."""
-    match node:
-        case ast.Variable(name=name) if preceded:
-            yield name, strategy
-        case ast.Gap(element=element, strategy=own):
-            yield from _gap_strategies(element, own, preceded=True)
-        case ast.Seq(elements=elements):
-            for place, element in enumerate(elements):
-                yield from _gap_strategies(element, None if place else strategy, preceded=preceded or place > 0)
-        case ast.And(elements=elements) | ast.Or(elements=elements):
-            for element in elements:
-                yield from _gap_strategies(element, strategy, preceded=preceded)
-        case ast.Next(element=element):
-            yield from _gap_strategies(element, strategy, preceded=preceded)
 
 
 def _check_scopes(branches: Sequence[Branch]) -> None:
@@ -273,6 +252,7 @@ class _Alternative:
     `omitted`: the variables that their own quantifiers leave out.
     `gaps`: pairs of sets of variables, between whose events no other event lies.
     `is_next`: whether it stands in NEXT.
+    `chosen`: the variables with which FIRST or ANY begins, each with the strategy of that gap.
     """
 
     names: frozenset[str] = frozenset()
@@ -280,6 +260,7 @@ class _Alternative:
     omitted: frozenset[str] = frozenset()
     gaps: frozenset[tuple[frozenset[str], frozenset[str]]] = frozenset()
     is_next: bool = False
+    chosen: frozenset[tuple[str, str]] = frozenset()
 
 
 def _all_alternatives(pattern: ast.PatternNode) -> list[_Alternative]:
@@ -330,7 +311,10 @@ def _(node: ast.Next) -> list[_Alternative]:
 
 @_alternatives.register
 def _(node: ast.Gap) -> list[_Alternative]:
-    return _alternatives(node.element)
+    return [
+        replace(each, chosen=each.chosen | {(name, node.strategy) for name in each.names - {later for _, later in each.order}})
+        for each in _alternatives(node.element)
+    ]
 
 
 @_alternatives.register
@@ -363,6 +347,7 @@ def _together(parts: Sequence[_Alternative]) -> _Alternative:
         frozenset[tuple[str, str]]().union(*(part.order for part in parts)),
         frozenset[str]().union(*(part.omitted for part in parts)),
         frozenset[tuple[frozenset[str], frozenset[str]]]().union(*(part.gaps for part in parts), *map(_own_gap, parts)),
+        chosen=frozenset[tuple[str, str]]().union(*(part.chosen for part in parts)),
     )
 
 
@@ -382,7 +367,7 @@ def _in_sequence(parts: Sequence[_Alternative]) -> _Alternative:
     for place, part in enumerate(parts):
         earlier_names = frozenset[str]().union(*(each.names for each in parts[:place]))
         gaps |= {(earlier_names | after, before) for after, before in (*part.gaps, *_own_gap(part))}
-    return _Alternative(together.names, order, together.omitted, frozenset(gaps))
+    return replace(together, order=order, gaps=frozenset(gaps))
 
 
 def _close_order(order: Order) -> Order:

@@ -200,9 +200,10 @@ def _by_gap(find: Find, own: str) -> Find:
     """Return the matches of `find`, the strategy `own`, or where FIRST or ANY stands in the pattern, those of each gap's strategy."""
 
     def matches(problem: Problem, limit: int) -> Iterator[Substitution]:
-        if not problem.branch.chosen:
+        chosen = problem.branch.chosen
+        if chosen is None:
             return find(problem, limit)
-        first = [name for name in problem.branch.variables if problem.branch.chosen.get(name, own) == "skip_till_next_match"]
+        first = [name for name in problem.branch.variables if chosen.get(name, own) == "skip_till_next_match"]
         return (match for match in all_matches(problem, limit) if all(_is_first(problem, match, name) for name in first))
 
     return matches
@@ -220,7 +221,7 @@ def _in_no_gap(find: Find) -> Find:
     """Return `find`, which is refused where FIRST or ANY stands in the pattern."""
 
     def matches(problem: Problem, limit: int) -> Iterator[Substitution]:
-        if problem.branch.chosen:
+        if problem.branch.chosen is not None:
             raise PatternError("FIRST and ANY choose between skip_till_next_match and skip_till_any_match")
         return find(problem, limit)
 
