@@ -68,6 +68,7 @@ STREAMS = (
     ),
     Fault("held-matches-that-end-stay", _DISJOINT, "known.marks.due < later.time", "known.marks.due > later.time", _HELD),
     Fault("new-matches-of-streams-that-wait-for-none", _DISJOINT, "        moving[len(known) - len(new) :] = True", "        pass", _HELD),
+    Fault("held-matches-of-before-wait-for-none", _DISJOINT, "_marked(sliced, held).with", "_marked(sliced, held, later).with", _HELD),
     Fault("held-rows-in-the-place-of-others", _HELD_MATCHES, "others.places + self.table.num_rows", "others.places", _HELD),
     Fault(
         "kind-of-a-row-is-its-key",
