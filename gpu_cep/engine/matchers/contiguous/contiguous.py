@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,10 +74,7 @@ class Contiguous:
             if self.search.kept_matches == KEEP_DISJOINT:
                 starts, last = self._keep_disjoint(batch, starts, last)
             counts = self._counts(batch, starts, last, windows)
-            ends = new_values(len(starts), np.int64), new_values(len(starts), np.int64)
-            for own, within in zip(ends, (starts, last), strict=True):
-                np.add(within, batch.low, out=own)
-            return ContiguousMatches(*ends, counts)
+            return ContiguousMatches(_numbered_from(batch.low, starts), _numbered_from(batch.low, last), counts)
 
     def count(self, batch: Batch) -> tuple[Indices, Indices]:
         """Return the starts of the matches (ascending), and 1 for each."""
@@ -132,6 +129,13 @@ class Contiguous:
     def _share(self, batch: Batch, size: int, work: Callable[[tuple[int, int]], None]) -> None:
         """Do ``work((low, high))`` over [0, size); threads share a batch of many events."""
         spread(work, slices(size, count_parts(batch)), self.search.threads)
+
+
+def _numbered_from(low: int, events: npt.NDArray[np.signedinteger[Any]]) -> Indices:
+    """Return the numbers that some events of a batch have among all; the batch begins with event `low`."""
+    numbers: Indices = new_values(len(events), np.int64)
+    np.add(events, low, out=numbers)
+    return numbers
 
 
 def read_contiguous(search: Search, batch: Batch) -> Contiguous | None:
