@@ -101,6 +101,16 @@ class Branch:
     conditions: tuple[Condition, ...] = ()
     agreed: tuple[int, ...] = ()
 
+    def begins_with(self, variable: int) -> bool:
+        """Return whether a variable precedes all others."""
+        found = zip(self.variables, self.before, strict=True)
+        return variable in self.variables and all(before >> variable & 1 for other, before in found if other != variable)
+
+    def ends_with(self, variable: int) -> bool:
+        """Return whether all other variables precede a variable."""
+        before = dict(zip(self.variables, self.before, strict=True)).get(variable)
+        return before is not None and all(before >> other & 1 for other in self.variables if other != variable)
+
 
 @dataclass(frozen=True, slots=True)
 class TimeWindow:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import BoundPattern, Branch, Ranking, TimeWindow
+from gpu_cep.analysis.bound import BoundPattern, Ranking, TimeWindow
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Field, Operation, Place
 from gpu_cep.analysis.types import Kind
 from gpu_cep.plan.event_plan import EventPlan
@@ -55,28 +55,16 @@ def _is_fixed(query: BoundPattern, expression: Bound) -> bool:
     """Return whether an expression is an attribute of the single variable that begins every match."""
     if not isinstance(expression, Field) or query.variables[expression.variable].quantified:
         return False
-    return all(_begins(branch, expression.variable) for branch in query.branches)
+    return all(branch.begins_with(expression.variable) for branch in query.branches)
 
 
 def _is_last_time(query: BoundPattern, expression: Bound) -> bool:
     """Return whether an expression is the time of the last event of every match."""
     match expression:
         case Field(place=Place.EACH | Place.LAST) | Aggregation(function="last", running=False):
-            return _is_time(query, expression) and all(_ends(branch, expression.variable) for branch in query.branches)
+            return _is_time(query, expression) and all(branch.ends_with(expression.variable) for branch in query.branches)
     return False
 
 
 def _is_time(query: BoundPattern, expression: Bound) -> bool:
     return isinstance(expression, Field | Aggregation) and expression.column == query.timestamp
-
-
-def _begins(branch: Branch, variable: int) -> bool:
-    """Return whether a variable precedes all others of a branch."""
-    found = zip(branch.variables, branch.before, strict=True)
-    return variable in branch.variables and all(before >> variable & 1 for other, before in found if other != variable)
-
-
-def _ends(branch: Branch, variable: int) -> bool:
-    """Return whether all other variables of a branch precede a variable."""
-    before = dict(zip(branch.variables, branch.before, strict=True)).get(variable)
-    return before is not None and all(before >> other & 1 for other in branch.variables if other != variable)

@@ -98,12 +98,13 @@ def _placing(size: int, random: Random, slots: int) -> Call:
 
 
 def _singles(size: int, random: Random, slots: int) -> Call:
-    return Call(size, (random.integers(0, 6, (size, 3)), np.arange(6, dtype=np.int32) * 7, np.zeros((3, size), np.int64)))
+    events, rows = random.integers(0, 6, (size, 3)), np.arange(6, dtype=np.int32) * 7
+    return Call(size, (np.array([2, 0]), events, rows, np.zeros((2, size), np.int64)))
 
 
 def _placed(size: int, random: Random, slots: int) -> Call:
-    events, rows, _ = _singles(size, random, slots).arguments
-    return Call(size, (events, rows, np.zeros((size, 3), np.int32)))
+    *given, _ = _singles(size, random, slots).arguments
+    return Call(size, (*given, np.zeros((size, 2), np.int32)))
 
 
 def _ordering_placed(size: int, random: Random, slots: int, ordered: bool) -> Call:

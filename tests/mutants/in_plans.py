@@ -91,16 +91,16 @@ ANALYSIS = (
     ),
     Fault(
         "a-ranking-by-a-variable-that-may-not-end",
-        "gpu_cep/plan/rankings.py",
-        "all(before >> other & 1 for other in branch.variables if other != variable)",
+        "gpu_cep/analysis/bound.py",
+        "all(before >> other & 1 for other in self.variables if other != variable)",
         "True",
         ("tests/conformance/test_limit_per_start.py",),
     ),
     Fault(
         "a-ranking-by-another-column-is-left-out",
         "gpu_cep/plan/rankings.py",
-        "return _is_time(query, expression) and all(_ends(",
-        "return all(_ends(",
+        "return _is_time(query, expression) and all(branch.ends_with(",
+        "return all(branch.ends_with(",
         ("tests/conformance/test_limit_per_start.py",),
     ),
     Fault(

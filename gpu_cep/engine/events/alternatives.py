@@ -68,7 +68,7 @@ class Alternatives:
         """Return the matches in the order given; some may be left out, none is taken twice."""
         return self.joined.reorder(order)
 
-    def singles_in_order(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+    def singles_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
         """Raise TypeError: no match binds an event to every variable."""
         raise TypeError("matches of alternatives bind no event to some variables")
 

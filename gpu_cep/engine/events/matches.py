@@ -83,8 +83,8 @@ class FoundMatches(Protocol):
     def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the first or last event e bound to each of some variables, [end, match]; −1 where it binds none."""
 
-    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
+    def rows_of_singles(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the event e bound to each of some variables, [variable, match]; each match binds one to every variable."""
 
     def reorder(self, order: Indices) -> Self:
         """Return the matches in the order given; some may be left out, none is taken twice."""
@@ -148,26 +148,26 @@ class Matches:
     def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
         """Return ``rows[e]`` of the events e bound to each of some ascending variables; `threads` gather them."""
         if self.single:
-            return bound_singles(self.rows_of_singles(rows, threads)[variables])
+            return bound_singles(self.rows_of_singles(variables, rows, threads))
         return self.bound_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
 
     def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the first or last event e bound to each of some variables, [end, match]; −1 where it binds none."""
         return self.ends_in_order(ends, rows, AS_THEY_ARE, len(self), threads)
 
-    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        gathered = new_values(self.counts.shape[::-1], np.int64)
+    def rows_of_singles(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the event e bound to each of some variables, [variable, match]; each match binds one to every variable."""
+        gathered = new_values((len(variables), len(self)), np.int64)
         events = self.events.reshape(self.counts.shape)
-        over_slices(gather_singles, len(self), threads, events, rows, gathered)
+        over_slices(gather_singles, len(self), threads, variables, events, rows, gathered)
         return gathered
 
-    def singles_in_order(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+    def singles_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
         """Return what :meth:`rows_of_singles` does, for so many matches in the given order (empty: as they are)."""
         # rows are looked up before matches are moved: then a match is all that lies far from the one before
-        placed = new_values(self.counts.shape, rows.dtype)
+        placed = new_values((len(self), len(variables)), rows.dtype)
         events = self.events.reshape(self.counts.shape)
-        over_slices(place_rows, len(self), threads, events, rows, placed)
+        over_slices(place_rows, len(self), threads, variables, events, rows, placed)
         return order_placed_rows(order, number, placed, threads)
 
     def ends_in_order(self, ends: Ends, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:

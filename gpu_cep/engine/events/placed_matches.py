@@ -92,23 +92,23 @@ class SinglesInParts:
 
     def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
         """Return ``rows[e]`` of the one event e bound to each of some ascending variables, as lists of one."""
-        return bound_singles(self.rows_of_singles(rows, threads)[variables])
+        return bound_singles(self.rows_of_singles(variables, rows, threads))
 
     def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the one event e bound to each of some variables, [end, match]."""
-        return self.rows_of_singles(rows, threads)[ends.variables]
+        return self.rows_of_singles(ends.variables, rows, threads)
 
-    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of all events e, [variable, match]."""
-        return self.singles_in_order(rows, AS_THEY_ARE, len(self), threads)
+    def rows_of_singles(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the event e bound to each of some variables, [variable, match]."""
+        return self.singles_in_order(variables, rows, AS_THEY_ARE, len(self), threads)
 
-    def singles_in_order(self, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
+    def singles_in_order(self, variables: Indices, rows: Rows, order: Indices, number: int, threads: int) -> npt.NDArray[np.int64]:
         """Return what :meth:`rows_of_singles` does, for so many matches in the given order (empty: as they are)."""
-        placed = new_values(self.counts.shape, rows.dtype)
+        placed = new_values((len(self), len(variables)), rows.dtype)
         targets = np.split(placed, np.cumsum([len(part) for part in self.parts])[:-1])
 
         def place(part: Matches, target: Rows) -> None:
-            place_rows(0, len(part), part.events.reshape(part.counts.shape), rows, target)
+            place_rows(0, len(part), variables, part.events.reshape(part.counts.shape), rows, target)
 
         spread(lambda own: place(*own), list(zip(self.parts, targets, strict=True)), threads)
         return order_placed_rows(order, number, placed, threads)
@@ -182,19 +182,19 @@ class OrderedMatches:
         if not len(self):
             return bound_singles(np.empty((len(variables), 0), np.int64))
         if self.single:
-            return bound_singles(self.rows_of_singles(rows, threads)[variables])
+            return bound_singles(self.rows_of_singles(variables, rows, threads))
         assert not isinstance(self.source, SinglesInParts), "parts are of matches of single variables"
         return self.source.bound_in_order(variables, rows, self.order, len(self), threads)
 
     def rows_of_ends(self, ends: Ends, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
         """Return ``rows[e]`` of the first or last event e bound to each of some variables, [end, match]; −1 where it binds none."""
         if isinstance(self.source, SinglesInParts):
-            return self.rows_of_singles(rows, threads)[ends.variables]
+            return self.rows_of_singles(ends.variables, rows, threads)
         return self.source.ends_in_order(ends, rows, self.order, len(self), threads)
 
-    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        return self.source.singles_in_order(rows, self.order, len(self), threads)
+    def rows_of_singles(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the event e bound to each of some variables, [variable, match]; each match binds one to every variable."""
+        return self.source.singles_in_order(variables, rows, self.order, len(self), threads)
 
     def reorder(self, order: Indices) -> OrderedMatches:
         """Return the matches in the order given; some may be left out, none is taken twice."""

@@ -79,7 +79,7 @@ class ContiguousMatches:
     def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
         """Return ``rows[e]`` of the events e bound to each of some ascending variables; `threads` gather them."""
         if self.single:
-            return bound_singles(self.rows_of_singles(rows, threads)[variables])
+            return bound_singles(self.rows_of_singles(variables, rows, threads))
         places = binding_places(variables, AS_THEY_ARE, len(self), self, threads)
         begins = [*accumulate(places[:, -1].tolist(), initial=0)]
         lists: Indices = new_values(begins[-1], np.int64)
@@ -94,10 +94,9 @@ class ContiguousMatches:
         over_slices(pick_rows, len(self), threads, *ends, first, counts, rows, bound)
         return bound
 
-    def rows_of_singles(self, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
-        """Return ``rows[e]`` of all events e, [variable, match]; each match binds one event to every variable."""
-        variables = self.counts.shape[1]
-        return self.rows_of_ends(Ends(np.arange(variables), np.zeros(variables, np.bool_)), rows, threads)
+    def rows_of_singles(self, variables: Indices, rows: Rows, threads: int = 1) -> npt.NDArray[np.int64]:
+        """Return ``rows[e]`` of the event e bound to each of some variables, [variable, match]; each match binds one to every variable."""
+        return self.rows_of_ends(Ends(variables, np.zeros(len(variables), np.bool_)), rows, threads)
 
     def reorder(self, order: Indices, threads: int = 1) -> ContiguousMatches:
         """Return the matches in the order given, gathered by `threads`; some may be left out."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.analysis.bound import BoundQuery
+from gpu_cep.analysis.bound import BoundPattern, BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Field
 from gpu_cep.engine.events.matches import BoundRows, Ends, FoundMatches, Indices, Rows, bound_singles
 from gpu_cep.engine.events.placed_matches import rows_of_match
@@ -68,6 +68,10 @@ class MatchedEvents(BoundEvents):
         lists, ends = _lookups(read.whole, read.ends, _quantified(self.columns.query) if not self.matches.single else frozenset())
         self._list(lists)
         held = {column: self._without_lists(asked) for column, asked in read.held}
+        times = self.columns.query.timestamp
+        if times in self.held:
+            of_matches = (self._end(*end) for end in self._ends_of_matches if end is not None)
+            held[times] = tuple(sorted({*held.get(times, ()), *of_matches}))
         # a variable without a row binds nothing
         present = [] if self.matches.binds_all else [(v, False) for own in held.values() for v, _ in own]
         self._pick(tuple(sorted({*ends, *present})))
@@ -91,10 +95,13 @@ class MatchedEvents(BoundEvents):
     def value(self, v: int, column: int, index: int = 0) -> pa.Array:
         if column not in self.held or v in self._bindings:
             return super().value(v, column, index)
-        end = self._end(v, index == -1)
+        return self._held_value(column, self._end(v, index == -1))
+
+    def _held_value(self, column: int, end: End) -> pa.Array:
+        """Return a held column's value at an end; NULL where the variable is absent."""
         if (column, end) not in self._values:
             self._hold(column, (end,))
-        return self._as_column(column, masked_array(self._values[column, end], self.absent(v)))
+        return self._as_column(column, masked_array(self._values[column, end], self.absent(end[0])))
 
     def event_values(self, v: int, column: int) -> tuple[pa.Array, Rows]:
         if column not in self.held or not self._has_list(v):
@@ -104,9 +111,19 @@ class MatchedEvents(BoundEvents):
 
     def value_of_match(self, column: int, *, last: bool) -> pa.Array:
         """Return a column's value at the first or last event of each match."""
+        end = self._ends_of_matches[last]
+        if end is not None and column in self.held:
+            return self._held_value(column, self._end(*end))
+        if end is not None:
+            return self.take(column, self.event_row(end[0], -1 if last else 0))
         if column in self.held:
             return self._as_column(column, pa.array(rows_of_match(self.matches, self.held[column], last=last)))
         return self.take(column, rows_of_match(self.matches, self.rows, last=last))
+
+    @cached_property
+    def _ends_of_matches(self) -> tuple[End | None, End | None]:
+        """Return the ends of variables that are the first and the last event of every match; None if matches differ in that."""
+        return _extreme_ends(self.columns.query) if self.matches.binds_all else (None, None)
 
     def _as_column(self, column: int, bits: pa.Array) -> pa.Array:
         """Return 64 bits of each value as values of a column."""
@@ -145,12 +162,11 @@ class MatchedEvents(BoundEvents):
         self._values.update(((column, end), bits) for end, bits in self._at_ends(ends, self.held[column]))
 
     def _at_ends(self, ends: tuple[End, ...], values: Indices) -> Iterator[tuple[End, Indices]]:
-        """Yield the values of events at ascending ends; at those of all variables if each binds one event."""
+        """Yield the values of events at ascending ends."""
         if not ends:
             return
         if self.matches.single:
-            found = self.matches.rows_of_singles(values, self.threads)
-            yield from (((v, False), own) for v, own in enumerate(found))
+            yield from zip(ends, self.matches.rows_of_singles(_asked(ends).variables, values, self.threads), strict=True)
         else:
             yield from zip(ends, self.matches.rows_of_ends(_asked(ends), values, self.threads), strict=True)
 
@@ -165,6 +181,17 @@ class MatchedEvents(BoundEvents):
 def _quantified(query: BoundQuery) -> frozenset[int]:
     """Return the variables that may bind several events."""
     return frozenset(v for v, variable in enumerate(query.variables) if variable.quantified)
+
+
+@while_alive
+def _extreme_ends(query: BoundQuery) -> tuple[End | None, End | None]:
+    """Return the ends of variables that are the first and the last event of every match that binds all; None if none always is."""
+    if not isinstance(query, BoundPattern) or len(query.branches) > 1:
+        return None, None
+    (branch,) = query.branches
+    first = next((v for v in branch.variables if branch.begins_with(v)), None)
+    last = next((v for v in branch.variables if branch.ends_with(v)), None)
+    return None if first is None else (first, False), None if last is None else (last, True)
 
 
 @lru_cache(maxsize=256)

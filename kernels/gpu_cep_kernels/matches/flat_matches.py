@@ -204,22 +204,22 @@ def place_bound(low: int, high: int, variables: Any, last: Any, matches: FlatMat
 
 
 @kernel(writes=("out",))
-def gather_singles(low: int, high: int, events: Any, rows: Any, out: Any) -> None:
-    """``out[v, m] = rows[events[m, v]]``, for matches that bind one event to each variable.
+def gather_singles(low: int, high: int, variables: Any, events: Any, rows: Any, out: Any) -> None:
+    """``out[k, m] = rows[events[m, variables[k]]]``, for matches that bind one event to each variable.
 
     All variables are read in one pass: the events of a match stand together.
     """
     for m in range(low, high):
-        for v in range(events.shape[1]):
-            out[v, m] = rows[events[m, v]]
+        for k in range(variables.size):
+            out[k, m] = rows[events[m, variables[k]]]
 
 
 @kernel(writes=("placed",))
-def place_rows(low: int, high: int, events: Any, rows: Any, placed: Any) -> None:
-    """``placed[m, v] = rows[events[m, v]]``: the rows of matches that lie in the order of their events, so that few are far apart."""
+def place_rows(low: int, high: int, variables: Any, events: Any, rows: Any, placed: Any) -> None:
+    """``placed[m, k] = rows[events[m, variables[k]]]``: rows of matches in the order of their events, so that few are far apart."""
     for m in range(low, high):
-        for v in range(events.shape[1]):
-            placed[m, v] = rows[events[m, v]]
+        for k in range(variables.size):
+            placed[m, k] = rows[events[m, variables[k]]]
 
 
 @kernel(writes=("out",))

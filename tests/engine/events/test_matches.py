@@ -55,7 +55,8 @@ def test_matches_in_an_order_of_their_own(matches, data, threads):
         for v, (events, places) in enumerate(found.bound_rows(np.arange(2), np.arange(100), threads)):
             assert [events[low:high].tolist() for low, high in zip(places, places[1:], strict=False)] == [match[v] for match in expected]
         if found.single:
-            assert found.rows_of_singles(np.arange(100), threads).T.tolist() == [bound(match) for match in expected]
+            singles = found.rows_of_singles(np.array([1, 0, 1]), np.arange(100), threads)
+            assert singles.T.tolist() == [[*match[1], *match[0], *match[1]] for match in expected]
         events = found.rows_of_ends(Ends(np.array([0, 0, 1, 1]), np.array([False, True] * 2)), np.arange(100), threads)
         assert events.tolist() == [[match[v][-last] if match[v] else -1 for match in expected] for v in range(2) for last in (0, 1)]
         assert found.counts.tolist() == [[len(binding) for binding in match] for match in expected]
@@ -124,7 +125,9 @@ def test_single_variables_in_parts_are_those_of_one(pairs, parts, threads, data)
         assert len(made) == len(wanted)
         for array in ("first", "last", "counts", "events", "offsets"):
             assert np.array_equal(getattr(made, array), getattr(wanted, array))
-        assert np.array_equal(made.rows_of_singles(rows, threads), wanted.rows_of_singles(rows, threads))
+        for asked in ([0, 1], [1], []):
+            both = (each.rows_of_singles(np.array(asked, np.int64), rows, threads) for each in (made, wanted))
+            assert np.array_equal(*both)
         ends = Ends(np.array([1]), np.array([False]))
         assert np.array_equal(made.rows_of_ends(ends, rows, threads), wanted.rows_of_ends(ends, rows, threads))
         (one,), (other,) = (each.bound_rows(np.array([1]), rows, threads) for each in (made, wanted))

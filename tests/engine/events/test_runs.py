@@ -67,7 +67,9 @@ def test_matches_of_single_variables_need_no_counts(starts, threads, data):
     first = np.array(starts, np.int64)
     ordered = ContiguousMatches(first, first + 1, ones(len(first), 2)).reorder(np.array(order, np.int64))
     assert ordered.single
-    assert ordered.rows_of_singles(ROWS, threads).tolist() == [[7 * (starts[m] + v) for m in order] for v in range(2)]
+    for variables in ([0, 1], [1], []):
+        rows = ordered.rows_of_singles(np.array(variables, np.int64), ROWS, threads)
+        assert rows.tolist() == [[7 * (starts[m] + v) for m in order] for v in variables]
     assert listed(ordered, [1], threads) == [[[7 * (starts[m] + 1)] for m in order]]
 
 
