@@ -29,6 +29,7 @@ from gpu_cep.engine.intervals.matches import AsSeen, IntervalMatches, matched_si
 from gpu_cep.engine.intervals.results import interval_table
 from gpu_cep.engine.intervals.run import interval_counts
 from gpu_cep.engine.intervals.situations import SituationRuns
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.oracle.intervals import IntervalMatch, matches
@@ -80,8 +81,8 @@ def _order_events(plan: IntervalPlan, columns: EventColumns) -> tuple[EventSeque
     rows = np.lexsort([np.arange(len(columns)), *([ranks] if ranks.size else []), times, codes])
     place = np.empty(len(rows), np.int64)
     place[rows] = np.arange(len(rows))
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=keys.count))]).astype(np.int64)
-    return EventSequence(times[rows], codes[rows], keys.count, rows.astype(np.int32), offsets), place
+    borders = offsets(np.bincount(codes, minlength=keys.count))
+    return EventSequence(times[rows], codes[rows], keys.count, rows.astype(np.int32), borders), place
 
 
 def _flat_matches(

@@ -19,6 +19,7 @@ from gpu_cep.engine.compressed.paths import PathGraph, count_paths, each_path
 from gpu_cep.engine.events.matches import Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.result_tables import result_schema
 from gpu_cep.errors import EventError, PatternError
@@ -199,7 +200,7 @@ class Compressed:
         ends = self._nodes["earliest_start"].fill_null(NONE).to_numpy().astype(np.int64)
         return PathGraph(
             stream=_ranks(part, stream), group=_distinct_groups(part, group), event=position, moment=moment,
-            range_offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), range_first=first, range_last=last,
+            range_offsets=offsets(sizes), range_first=first, range_last=last,
             start=self._nodes["start"].to_numpy().astype(np.bool_), latest=latest, earliest=ends,
         )  # fmt: skip
 

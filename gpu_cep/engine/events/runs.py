@@ -23,6 +23,7 @@ from gpu_cep.engine.events.matches import (
     ones,
 )
 from gpu_cep.engine.input.buffers import new_values
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import over_slices
 from gpu_cep_kernels.labels_decide.runs import Ranges, gather_ranges, list_events, list_rows, pick_rows
@@ -65,9 +66,7 @@ class ContiguousMatches:
     @cached_property
     def offsets(self) -> Indices:
         """Return where each match's events begin in `events`, and where the last match's end."""
-        places: Indices = np.zeros(len(self) + 1, np.int64)
-        np.cumsum(self.last - self.first + 1, out=places[1:])
-        return places
+        return offsets(self.last - self.first + 1)
 
     @cached_property
     def events(self) -> Indices:

@@ -101,8 +101,7 @@ class SituationEvents(BoundEvents):
     def repeat(self, chosen: Indices) -> tuple[Indices, Indices]:
         """Return the input rows of the situations `chosen`, one after the other, and where each one's begin, with the end."""
         rows, begins, _ = self.ranges
-        places: Indices = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum(self.sizes[chosen], out=places[1:])
+        places = offsets(self.sizes[chosen])
         repeated: Indices = new_values(int(places[-1]), np.int64)
         spread(
             lambda span: repeat_bindings(*span, chosen, begins, rows, places, repeated), slices(len(chosen), self.threads), self.threads

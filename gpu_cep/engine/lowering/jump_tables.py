@@ -12,6 +12,7 @@ from threading import Lock
 import numpy as np
 
 from gpu_cep.analysis.operators import MIRRORED
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.plan.event_plan import Part, PlannedBranch, PlannedCondition
 from gpu_cep.plan.programs import Program
 from gpu_cep_kernels.automaton.jump_indexes import jump_indexes, new_bounds, no_jumps
@@ -56,7 +57,7 @@ def jump_table(branch: PlannedBranch, final: Ints) -> JumpTable:
     listed = [_jumps_of(v, branch, set(final.tolist())) for v in range(len(branch.before))]
     jumps = [(v, each) for v, own in enumerate(listed) for each in own]
     return JumpTable(
-        first=np.concatenate([[0], np.cumsum([len(own) for own in listed], dtype=np.int64)]).astype(np.int64),
+        first=offsets([len(own) for own in listed]),
         condition=np.array([each.condition for _, each in jumps], np.int64),
         comparison=np.array([COMPARISONS[each.comparison] for _, each in jumps], np.int64),
         floating=np.array([each.floating for _, each in jumps], np.bool_),

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.row_patterns.ordering import OrderedRows
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.row_patterns.matches import map_rows
@@ -72,9 +73,7 @@ class RowMatches:
     @cached_property
     def places(self) -> Indices:
         """Return where the rows of each match begin among those of all, with the end."""
-        places = np.zeros(len(self) + 1, np.int64)
-        np.cumsum(self.lengths, out=places[1:])
-        return places
+        return offsets(self.lengths)
 
     @cached_property
     def states(self) -> States:

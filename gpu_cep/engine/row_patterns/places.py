@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from gpu_cep.analysis.bound_expressions import Field
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.row_patterns.found import RowMatches
 from gpu_cep.engine.row_patterns.shown import ShownRows
 from gpu_cep.plan.row_patterns.places import RowColumns, RowPlace, Total
@@ -121,8 +122,7 @@ class PlaceFinder:
             every = np.arange(matches.places[-1] + 1)
             return MappedRows(every[:-1], matches.places, every)
         chosen = self.members(members)[matches.states]
-        before = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum(chosen, out=before[1:])
+        before = offsets(chosen)
         return MappedRows(np.flatnonzero(chosen), before[matches.places], before)
 
     def _scan(self, place: RowPlace, members: tuple[int, ...]) -> Indices:
