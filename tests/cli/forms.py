@@ -1,4 +1,4 @@
-"""Write tables as the bytes of each format, and put bytes into stdin."""
+"""Some events, tables as the bytes of each format, and bytes put into stdin."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import gzip
 import io
 import json
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+
+EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})
 
 
 def stream_of(table: pa.Table) -> bytes:
@@ -32,6 +35,11 @@ def parquet_of(table: pa.Table) -> bytes:
     sink = io.BytesIO()
     pa.parquet.write_table(table, sink)
     return sink.getvalue()
+
+
+def read_ipc(path: Path) -> pa.Table:
+    with pa.ipc.open_file(str(path)) as reader:
+        return reader.read_all()
 
 
 def csv_of(table: pa.Table) -> bytes:

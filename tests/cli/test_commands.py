@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
@@ -22,21 +21,13 @@ import gpu_cep as cep
 from gpu_cep.cli import main, options, progress
 from gpu_cep.cli.commands import app
 from gpu_cep.cli.samples import CHUNK, SAMPLES
-from tests.cli.forms import csv_of, file_of, gzip_of, lines_of, parquet_of, put_in, semicolons_of, stream_of, zstd_of
+from tests.cli.forms import EVENTS, csv_of, file_of, gzip_of, lines_of, parquet_of, put_in, semicolons_of, stream_of, zstd_of
 
-EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.v AS low, b.v AS high"
 FOUND = [
     {"match_start": 1, "match_end": 2, "low": 1.0, "high": 2.0},
     {"match_start": 3, "match_end": 4, "low": 3.0, "high": 4.5},
 ]
-
-
-@pytest.fixture
-def events(tmp_path: Path) -> str:
-    path = tmp_path / "events.parquet"
-    pa.parquet.write_table(EVENTS, path)
-    return str(path)
 
 
 @pytest.mark.parametrize("form", [stream_of, file_of, parquet_of, csv_of, lines_of, semicolons_of, gzip_of, zstd_of])

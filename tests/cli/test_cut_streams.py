@@ -15,9 +15,8 @@ import pyarrow.parquet
 import pytest
 
 from gpu_cep.cli import main
-from tests.cli.forms import put_in
+from tests.cli.forms import EVENTS, put_in
 
-EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.v AS low, b.v AS high"
 COUNT = ["match", QUERY, "-", "--output", "count", "--json"]
 

@@ -13,6 +13,7 @@ import pytest
 from gpu_cep import Compressed, PatternError, match
 from gpu_cep.cli import main
 from gpu_cep.cli.told_options import tell_options
+from tests.cli.forms import read_ipc
 
 EVENTS = pa.table(
     {
@@ -42,11 +43,6 @@ def events(tmp_path: Path) -> Path:
     path = tmp_path / "events.parquet"
     pa.parquet.write_table(EVENTS, path)
     return path
-
-
-def read_ipc(path: Path) -> pa.Table:
-    with pa.ipc.open_file(str(path)) as reader:
-        return reader.read_all()
 
 
 def write_ipc(table: pa.Table, path: Path) -> None:

@@ -15,15 +15,11 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.cli import files, main
 from gpu_cep.engine.input import readers
+from tests.cli.forms import read_ipc
 
 EVENTS = pa.table({"ts": range(400), "type": ["A", "B"] * 200, "x": [*range(399), 2**63 - 1]})
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.x AS low, b.ts AS at"
 LATE = "PATTERN SEQ(A a, B b) WHERE b.x + 1 > 0 WITHIN 3 RETURN a.x AS low"
-
-
-def read_arrow(path: Path) -> pa.Table:
-    with pa.ipc.open_file(str(path)) as reader:
-        return reader.read_all()
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +38,7 @@ def events(tmp_path: Path) -> str:
     ("suffix", "read"),
     [
         (".parquet", pa.parquet.read_table),
-        (".arrow", read_arrow),
+        (".arrow", read_ipc),
         (".csv", pa.csv.read_csv),
         (".csv.gz", pa.csv.read_csv),
         (".tsv", lambda path: pa.csv.read_csv(path, parse_options=pa.csv.ParseOptions(delimiter="\t"))),

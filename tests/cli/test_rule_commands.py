@@ -11,16 +11,9 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.cli import main
+from tests.cli.forms import EVENTS
 
-EVENTS = pa.table({"ts": [1, 2, 3, 4], "type": list("ABAB"), "v": [1.0, 2.0, 3.0, 4.5]})
 RULES = {"up": "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.v AS low", "late": "PATTERN SEQ(B a) WHERE a.v > 4 RETURN a.v AS low"}
-
-
-@pytest.fixture
-def events(tmp_path: Path) -> str:
-    path = tmp_path / "events.parquet"
-    pa.parquet.write_table(EVENTS, path)
-    return str(path)
 
 
 def rules_file(folder: Path, rules: object = RULES) -> str:

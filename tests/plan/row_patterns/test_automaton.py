@@ -9,7 +9,7 @@ from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton, row_automaton
 
 
-def automaton(pattern: str) -> RowAutomaton:
+def automaton_of(pattern: str) -> RowAutomaton:
     query = parse(f"MATCH_RECOGNIZE (MEASURES count(*) AS n PATTERN ({pattern}))")
     assert isinstance(query, RowPatternQuery)
     return row_automaton(query.pattern)
@@ -32,19 +32,19 @@ def automaton(pattern: str) -> RowAutomaton:
     ],
 )
 def test_moves_are_in_order_of_preference(pattern, starts, moves):
-    found = automaton(pattern)
+    found = automaton_of(pattern)
     assert found.starts_later == starts
     assert found.moves == moves
 
 
 def test_anchors_are_decided():
-    found = automaton("^ A $ | B")
+    found = automaton_of("^ A $ | B")
     assert (found.starts_first, found.starts_later) == ((0, 1), (1,))
     assert (found.moves, found.ends) == (((), (ACCEPT,)), (True, True))
 
 
 def test_what_is_excluded_is_another_state():
-    assert automaton("A {- A -}").excluded == (False, True)
+    assert automaton_of("A {- A -}").excluded == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_what_is_excluded_is_another_state():
     ],
 )
 def test_states_are_few(pattern, states):
-    assert len(automaton(pattern).variable) == states
+    assert len(automaton_of(pattern).variable) == states

@@ -8,19 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.lang.parser import parse
-from gpu_cep.lang.row_patterns.ast import RowPatternQuery
-from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton, row_automaton
+from gpu_cep.plan.row_patterns.automaton import ACCEPT, RowAutomaton
 from gpu_cep.plan.row_patterns.borders import at_borders, rows_of_others
 from gpu_cep.plan.row_patterns.distances import NO_ROW, fixed_distances, rows_back
 from gpu_cep.plan.row_patterns.places import RowPlace
 from tests.drawn.row_patterns import patterns
-
-
-def automaton_of(pattern: str) -> RowAutomaton:
-    query = parse(f"MATCH_RECOGNIZE (MEASURES count(*) AS n PATTERN ({pattern}))")
-    assert isinstance(query, RowPatternQuery)
-    return row_automaton(query.pattern)
+from tests.plan.row_patterns.test_automaton import automaton_of
 
 
 @pytest.mark.parametrize(
