@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import ConditionKind
 from gpu_cep.analysis.options import Options
 from gpu_cep.display.plotting.found import FoundEvents, FoundSituations
-from gpu_cep.display.plotting.scene import Bar, BoundEvents, Passed, Scene
+from gpu_cep.display.plotting.scene import Bar, EventMarks, Passed, Scene
 from gpu_cep.display.plotting.time_axis import Ticks, TimeAxis, time_axis
 from gpu_cep.display.plotting.view import View, series_in_view, view_around
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -49,12 +49,12 @@ def compose(
     view = view_around(plan, columns, times, first, (start, end), margin)
     name, kind = columns.name(plan.query.timestamp), columns.type(plan.query.timestamp)
     axis = time_axis(name, kind, options.time_unit, (view.low, view.high), (start, _text(columns, plan.query.timestamp, first)))
-    tracks: tuple[Bar | BoundEvents, ...]
+    tracks: tuple[Bar | EventMarks, ...]
     if isinstance(found, FoundSituations):
         assert isinstance(query, IntervalQuery), "situations are what such a query finds"
         tracks, passed, detected = tuple(_bars(found, query, times, axis)), None, _place(axis, times, found.detected)
     else:
-        tracks, passed, detected = tuple(_bound_events(found, plan, view)), _passed(found, view), None
+        tracks, passed, detected = tuple(_marks(found, plan, view)), _passed(found, view), None
     hidden = options.type_column if isinstance(found, FoundEvents) else None
     keys = [f"{columns.name(column)} = {_text(columns, column, first)}" for column in plan.stream_keys]
     return Scene(
@@ -80,11 +80,11 @@ def _bars(found: FoundSituations, query: IntervalQuery, times: Ticks, axis: Time
         )  # fmt: skip
 
 
-def _bound_events(found: FoundEvents, plan: Plan, view: View) -> Iterator[BoundEvents]:
+def _marks(found: FoundEvents, plan: Plan, view: View) -> Iterator[EventMarks]:
     properties = [condition for condition in plan.query.conditions if condition.kind is ConditionKind.PROPERTY]
     for number, (variable, rows) in enumerate(zip(plan.query.positives, found.rows, strict=True)):
         text = " AND ".join(condition.text for condition in properties if condition.variables == (number,))
-        yield BoundEvents(variable.name, text, np.flatnonzero(np.isin(view.rows, rows)))
+        yield EventMarks(variable.name, text, np.flatnonzero(np.isin(view.rows, rows)))
 
 
 def _passed(found: FoundEvents, view: View) -> Passed | None:

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from gpu_cep.display.pictures.figure import style
 from gpu_cep.display.pictures.shapes import GREY, INK
-from gpu_cep.display.plotting.scene import Bar, BoundEvents, Passed, Scene, Series, Times
+from gpu_cep.display.plotting.scene import Bar, EventMarks, Passed, Scene, Series, Times
 from gpu_cep.errors import UnsupportedError
 
 MOST_TRACKS = 100
@@ -129,7 +129,7 @@ def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
     events of variables lie on it as dots.
     """
     times = _numbers(scene.times)
-    of_events = any(isinstance(track, BoundEvents) for track in scene.tracks)
+    of_events = any(isinstance(track, EventMarks) for track in scene.tracks)
     line, dot = ("none", "o") if of_events else ("-", "o" if len(times) <= _MOST_DOTS else "")
     (drawn,) = axes.plot(times, series.values, marker=dot, linestyle=line, drawstyle="steps-post", color=GREY, linewidth=1, markersize=2.5)
     drawn.set_rasterized(of_events and len(times) > _MOST_VECTORS)
@@ -138,7 +138,7 @@ def _draw_series(axes: Axes, scene: Scene, series: Series) -> None:
             case Bar() if number in series.readers:
                 start, end = _numbers(np.array([track.start, track.end]))
                 axes.axvspan(start, end, color=_colour(number), alpha=0.18, linewidth=0)
-            case BoundEvents():
+            case EventMarks():
                 axes.plot(times[track.places], series.values[track.places], "o", color=_colour(number), markersize=6)
     axes.margins(y=0.12)
     axes.set_title(_short(series.name, _LONGEST_TITLE), loc="left", fontsize=9)
@@ -160,7 +160,7 @@ def _draw_lanes(axes: Axes, scene: Scene) -> None:
                 start, end = _numbers(np.array([track.start, track.end]))
                 tip = _TIP * (high - low) if track.is_open else 0.0
                 axes.fill([start, end, end + tip, end, start], _outline(top), color=colour, linewidth=0, gid=_short(track.name))
-            case BoundEvents():
+            case EventMarks():
                 _draw_marks(axes, times[track.places], top, track.name, color=colour, markersize=6)
         _write_above(axes, top, track.text)
     if scene.passed is not None:

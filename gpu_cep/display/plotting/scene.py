@@ -25,7 +25,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class BoundEvents:
+class EventMarks:
     """The events that a variable of the match binds; `places` are their indices among the scene's events."""
 
     name: str
@@ -75,6 +75,6 @@ class Scene:
     view: Times
     times: Times
     series: tuple[Series, ...]
-    tracks: tuple[Bar | BoundEvents, ...]
+    tracks: tuple[Bar | EventMarks, ...]
     passed: Passed | None
     detected: np.generic | None
