@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from gpu_cep.analysis.bound import BoundPattern, BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Field
+from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.matches import BoundRows, Ends, FoundMatches, Indices, Rows, bound_singles
 from gpu_cep.engine.events.placed_matches import rows_of_match
 from gpu_cep.engine.input.arrow_arrays import masked_array
@@ -56,6 +57,7 @@ class MatchedEvents(BoundEvents):
     _bindings: dict[int, BoundRows] = field(default_factory=dict)
     _ends: dict[End, Indices] = field(default_factory=dict)
     _values: dict[tuple[int, End], Indices] = field(default_factory=dict)
+    _common: dict[int, pa.Array] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.threads = threads_for(len(self) * len(self.columns.query.positives), self.threads)
@@ -93,9 +95,17 @@ class MatchedEvents(BoundEvents):
         return super().event_row(v, index) if v in self._bindings else masked_array(self._row(v, index == -1), self.absent(v))
 
     def value(self, v: int, column: int, index: int = 0) -> pa.Array:
+        if self.matches.binds_all and column in _common_columns(self.columns.query):
+            return self._common_value(column)
         if column not in self.held or v in self._bindings:
             return super().value(v, column, index)
         return self._held_value(column, self._end(v, index == -1))
+
+    def _common_value(self, column: int) -> pa.Array:
+        """Return a column's value in each match, all of whose events have it: it is looked up once for all variables."""
+        if column not in self._common:
+            self._common[column] = self.take(column, self.event_row(0))
+        return self._common[column]
 
     def _held_value(self, column: int, end: End) -> pa.Array:
         """Return a held column's value at an end; NULL where the variable is absent."""
@@ -113,9 +123,10 @@ class MatchedEvents(BoundEvents):
         """Return a column's value at the first or last event of each match."""
         end = self._ends_of_matches[last]
         if end is not None and column in self.held:
+            # also where all events of the variable are looked up
             return self._held_value(column, self._end(*end))
         if end is not None:
-            return self.take(column, self.event_row(end[0], -1 if last else 0))
+            return self.value(end[0], column, -1 if last else 0)
         if column in self.held:
             return self._as_column(column, pa.array(rows_of_match(self.matches, self.held[column], last=last)))
         return self.take(column, rows_of_match(self.matches, self.rows, last=last))
@@ -181,6 +192,15 @@ class MatchedEvents(BoundEvents):
 def _quantified(query: BoundQuery) -> frozenset[int]:
     """Return the variables that may bind several events."""
     return frozenset(v for v, variable in enumerate(query.variables) if variable.quantified)
+
+
+@while_alive
+def _common_columns(query: BoundQuery) -> frozenset[int]:
+    """Return the input columns that have one value in all events of a match that binds all variables; not floats: 0.0 equals -0.0."""
+    agreed = [frozenset(branch.agreed) for branch in query.branches] if isinstance(query, BoundPattern) else []
+    common = frozenset(query.partition_by).union(frozenset.intersection(*agreed) if agreed else ())
+    inputs = (column for column in common if column < len(query.schema.attributes))
+    return frozenset(column for column in inputs if query.column_type(column).kind not in (Kind.FLOAT, Kind.OTHER))
 
 
 @while_alive

@@ -49,6 +49,24 @@ def test_events_are_numbered_by_the_one_form_of_their_kernel(pattern, options):
     assert [*map(typeof, given)] == [*map(typeof, case.make(3, np.random.default_rng(0), 1).arguments)]
 
 
+@pytest.mark.parametrize("pattern", ["PARTITION BY k PATTERN SEQ(A a, B b)", "PATTERN SEQ(A a, B b) WHERE [k] AND a.w < b.w"])
+def test_keys_of_whole_events_are_looked_up_once(pattern):
+    events = EVENTS.append_column("w", pa.array(range(9))).set_column(1, "k", EVENTS["k"].cast(pa.string()))
+    found = cep.match(events, pattern, engine="cpu").combine_chunks()
+    a, b = (found[name].chunk(0) for name in "ab")
+    lie = {name: [part.field(name).buffers()[-1].address for part in (a, b)] for name in ("k", "w")}
+    assert (len({*lie["k"]}), len({*lie["w"]})) == (1, 2)
+    assert a.field("k").to_pylist() == [event["k"] for event in b.to_pylist()]
+    assert {*a.field("k").to_pylist()} >= {"1", "2"}
+
+
+@pytest.mark.parametrize("pattern", ["PARTITION BY k PATTERN SEQ(A a, B b)", "PATTERN SEQ(A a, B b) WHERE [k]"])
+def test_keys_that_are_equal_but_differ_are_those_of_each_event(pattern):
+    events = pa.table({"ts": [1, 2], "k": [-0.0, 0.0], "type": ["A", "B"]})
+    (match,) = cep.match(events, pattern).to_pylist()
+    assert [str(match[name]["k"]) for name in "ab"] == ["-0.0", "0.0"]
+
+
 @pytest.mark.parametrize("output", ["events", "indices", "count"])
 @pytest.mark.parametrize("pattern", [PATTERN, SITUATIONS])
 def test_outputs_without_items_are_the_same_with_return_and_columns(pattern, output):
