@@ -7,21 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from operator import and_
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from gpu_cep.choices import Scan
-from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.device.flat_columns import tell_readers, unite_reasons
 from gpu_cep.engine.input.event_filter import wanted_events
 from gpu_cep.engine.input.wanted_events import Wanted
 from gpu_cep.engine.slices.budget import IN_SLICES
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.assembly import total_counts
 from gpu_cep_spark.files.footers import Footers, read_footers
 from gpu_cep_spark.files.pieces import FilePieces, Numbers, Piece, Workers, divide
 from gpu_cep_spark.files.places import NoCardError, NoScanError
@@ -31,10 +29,10 @@ from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery
 from gpu_cep_spark.narrowing.rare_choice import columns_compared
 from gpu_cep_spark.slice_matching import match_slices
-from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
+from gpu_cep_spark.slices.shuffle_tasks import cores_of, shuffle_partitions
 from gpu_cep_spark.slices.statistics import sample_filters
-from gpu_cep_spark.tasks.worker import without_rows
 from gpu_cep_spark.tasks.worker_memory import WORKING
+from gpu_cep_spark.whole_matching import match_whole
 
 # Of fewer rows, reading footers takes as long as it spares.
 FEWEST_ROWS = 1 << 16
@@ -104,7 +102,7 @@ def find_pieces(job: Job, request: ScanRequest) -> DividedFiles:
     if not always and footers.rows < FEWEST_ROWS:
         raise NoScanError(f"its files have fewer than {FEWEST_ROWS:,} rows")
     share = partial(_share_sent, job, wanted, scan)
-    workers = Workers(_cores(session), _most_of_task(job, to_card=to_card))
+    workers = Workers(cores_of(session) or max(1, shuffle_partitions(session)), _most_of_task(job, to_card=to_card))
     pieces = divide(plan, scan, footers, keys, workers, share, whole=request.slices is None)
     if to_card and (reason := _reason_against_card(scan, pieces)) is not None:
         raise NoCardError(reason)
@@ -151,25 +149,14 @@ def _scan(job: Job, *, from_paths: bool, remote: bool) -> FileScan:
     return find_scan(job.df, names, remote=remote)
 
 
-def _cores(session: Any) -> int:
-    """Return the number of tasks that run at a time; on Spark Connect, what a shuffle is made for."""
-    if isinstance(session, SparkSession):
-        return max(1, session.sparkContext.defaultParallelism)
-    return max(1, shuffle_partitions(session))
-
-
 def match_files(job: Job, found: DividedFiles) -> DataFrame:
     """Return the matches; tasks read the files."""
     query, pieces = job.query, found.pieces
-    plan, result = query.plan, answer_schema(query.plan, query.events)
     tasks = job.df.sparkSession.range(0, len(pieces.pieces), 1, max(1, len(pieces.pieces)))
     files = reading_of(query, found)
     if pieces.timed and _needs_assembly(query.settings):
         return match_slices(job, tasks, SlicedQuery.of_one_slice(query), {}, files)
-    output = query.settings.output
-    rows = job.match(tasks, plan, query.events, {}, without_rows(result) if output == "compressed" else result, sliced=False, files=files)
-    in_parts = output == "count" and (pieces.timed or plan.derived or not plan.query.partition_by)
-    return total_counts(rows, result.names) if in_parts else rows
+    return match_whole(job, tasks, {}, files, timed=pieces.timed)
 
 
 def _needs_assembly(settings: Settings) -> bool:

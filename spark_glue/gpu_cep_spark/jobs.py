@@ -21,7 +21,7 @@ from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.reports.run_report import RunReport, add_figures_column
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.tasks.handshake import make_stage
-from gpu_cep_spark.tasks.numbered_rows import SENT, Numbering
+from gpu_cep_spark.tasks.numbered_rows import SENT
 from gpu_cep_spark.tasks.packed_rows import add_packed_columns
 from gpu_cep_spark.tasks.row_worker import RowWork
 from gpu_cep_spark.tasks.worker import Work
@@ -48,29 +48,14 @@ class Job:
         """Return the schema of the DataFrame."""
         return arrow_schema(self.df.schema, self.zone)
 
-    def match(
-        self,
-        given: DataFrame,
-        plan: AnyPlan,
-        events: pa.Schema,
-        codes: Codes,
-        result: pa.Schema,
-        *,
-        sliced: bool,
-        files: Reading | None = None,
-        packs: bool = False,
-        numbering: Numbering | None = None,
-    ) -> DataFrame:
-        """Return the rows of schema `result` that workers find; those of settled matches are packed if it `packs`.
+    def work(self, plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, files: Reading | None = None) -> Work:
+        """Return the work on partitions of whole streams, or, of `files`, of the numbers of what tasks read themselves."""
+        return Work(plan, pattern_text(self.query.pattern), events, codes, keys_of_shuffle(plan), result, self.memory, files=files)
 
-        All are packed if there is a `numbering`. The partitions of `given` hold the events, or, of `files`, the numbers of what
-        tasks read themselves.
-        """
-        returned = spark_schema(result)
-        if files is None:
-            warn_of_types(given, events.names, returned)
-        keys, text = keys_of_shuffle(plan), pattern_text(self.query.pattern)
-        work = Work(plan, text, events, codes, keys, result, self.memory, sliced, files=files, packs=packs, numbering=numbering)
+    def run(self, given: DataFrame, work: Work) -> DataFrame:
+        """Return the rows that workers find in the partitions of `given`."""
+        if work.files is None:
+            warn_of_types(given, work.events.names, spark_schema(work.result))
         return run_stage(given, work, self.zone, self.report)
 
 
@@ -94,6 +79,11 @@ def keys_of_shuffle(plan: Plan) -> tuple[int, ...]:
     settings = plan.settings
     together = settings.output == "events" or settings.after_match == "skip_past_last" or plan.ends
     return plan.query.partition_by if together else plan.stream_keys
+
+
+def counts_in_parts(plan: AnyPlan) -> bool:
+    """Return whether several partitions may count matches of one stream."""
+    return plan.settings.output == "count" and bool(plan.derived or not plan.query.partition_by)
 
 
 def pattern_text(pattern: Pattern) -> str:

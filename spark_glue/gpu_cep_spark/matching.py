@@ -16,7 +16,6 @@ from pyspark.sql import functions as F  # noqa: N812
 from gpu_cep.analysis.options import Options
 from gpu_cep.api import match
 from gpu_cep.choices import Scan
-from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords
 from gpu_cep.live.plans import Arrival, check_choices
@@ -24,7 +23,6 @@ from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.queries.plans import is_row_pattern, refuse_swapped
 from gpu_cep.signatures import takes_keywords
-from gpu_cep_spark.assembly import total_counts
 from gpu_cep_spark.file_matching import ScanRequest, match_files
 from gpu_cep_spark.jobs import Job, keys_of_shuffle
 from gpu_cep_spark.narrowing.codes import coded_columns
@@ -44,7 +42,7 @@ from gpu_cep_spark.streaming.checks import refuse_for_batch, refuse_keywords
 from gpu_cep_spark.streaming.frames import ZONE, match_stream
 from gpu_cep_spark.streaming.heartbeat_rows import without_heartbeats
 from gpu_cep_spark.streaming.row_patterns import match_row_stream
-from gpu_cep_spark.tasks.worker import without_rows
+from gpu_cep_spark.whole_matching import match_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -301,12 +299,7 @@ def known_of(df: DataFrame, query: NarrowQuery, keys: Collection[str] | None = N
 
 def _in_whole_streams(job: Job) -> DataFrame:
     """Return the matches; each stream is whole in one partition."""
-    df, query = job.df, job.query
-    plan, events, output = query.plan, query.events, query.settings.output
-    result = answer_schema(query.plan, events)
+    plan = job.query.plan
     codes = coded_columns(plan)
-    sent = narrow(df, plan, events, codes)
-    shuffled = shuffle(sent, [F.col(f"c{key}") for key in keys_of_shuffle(plan)])
-    found = job.match(shuffled, query.plan, events, codes, without_rows(result) if output == "compressed" else result, sliced=False)
-    in_parts = output == "count" and (plan.derived or not plan.query.partition_by)
-    return total_counts(found, result.names) if in_parts else found
+    sent = narrow(job.df, plan, job.query.events, codes)
+    return match_whole(job, shuffle(sent, [F.col(f"c{key}") for key in keys_of_shuffle(plan)]), codes)

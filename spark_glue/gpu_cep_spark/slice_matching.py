@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
@@ -40,14 +41,14 @@ def match_slices(job: Job, given: DataFrame, sliced: SlicedQuery, codes: Codes, 
     The partitions of `given` hold the slices, or, of `files`, the numbers of those that tasks read themselves.
     """
     plan, found, answer = sliced.plan, schema_in_slices(sliced.plan, sliced.schema), answer_schema(job.query.plan, job.query.events)
-    if _is_numbered(plan):
-        rows_of_matches = pa.schema(list(found)[: len(found) - ENDS * bool(plan.ends)])
-        numbering = _numbering(plan, batch_schema(spark_schema(rows_of_matches), job.zone), job.df.sparkSession)
-        own = None if plan.ends else numbering
-        rows = job.match(given, plan, sliced.sent, codes, found, sliced=files is None, files=files, packs=sliced.packs, numbering=own)
-        return _number_matches(take_to_number(rows, plan, numbering) if plan.ends else rows, numbering, answer)
-    rows = job.match(given, plan, sliced.sent, codes, found, sliced=files is None, files=files, packs=sliced.packs)
-    return assemble(rows, plan, job.query.settings.output, answer.names, packed=sliced.packs)
+    work = replace(job.work(plan, sliced.sent, codes, found, files), sliced=files is None, packs=sliced.packs)
+    if not _is_numbered(plan):
+        return assemble(job.run(given, work), plan, job.query.settings.output, answer.names, packed=sliced.packs)
+    rows_of_matches = pa.schema(list(found)[: len(found) - ENDS * bool(plan.ends)])
+    numbering = _numbering(plan, batch_schema(spark_schema(rows_of_matches), job.zone), job.df.sparkSession)
+    if plan.ends:
+        return _number_matches(take_to_number(job.run(given, work), plan, numbering), numbering, answer)
+    return _number_matches(job.run(given, replace(work, numbering=numbering)), numbering, answer)
 
 
 def _is_numbered(plan: Plan) -> bool:

@@ -303,9 +303,9 @@ SPARK = (
     ),
     Fault(
         "counts-of-file-slices-are-not-added",
-        "spark_glue/gpu_cep_spark/file_matching.py",
-        "(pieces.timed or plan.derived or not plan.query.partition_by)",
-        "(plan.derived or not plan.query.partition_by)",
+        "spark_glue/gpu_cep_spark/whole_matching.py",
+        "counts_in_parts(plan) or (timed and counts)",
+        "counts_in_parts(plan)",
         ("tests/spark/files/test_files.py",),
     ),
 )

@@ -28,7 +28,7 @@ from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, naming, united
 from gpu_cep.rule_sets.tables import PATTERN, check_columns, same_columns
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.assembly import assemble, numbered, total_counts
-from gpu_cep_spark.jobs import keys_of_shuffle
+from gpu_cep_spark.jobs import counts_in_parts, keys_of_shuffle
 from gpu_cep_spark.matching import check_spark_settings, gpu_match, known_of, refuse_other_frames
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.narrowing.pushdown import column, event_filter, read_columns, untimed
@@ -224,7 +224,7 @@ class _Job:
         warn_of_types(given.frame, given.events.names, result)
         work = Work(rules[0].plan, "", given.events, {}, given.places, batch_schema(result, self.zone), self.memory)
         found = given.frame.mapInArrow(make_stage(RuleWork(work, rules)), result)
-        return self._total(found, [rule for rule in rules if _counts_in_parts(rule.plan)])
+        return self._total(found, [rule for rule in rules if counts_in_parts(rule.plan)])
 
     def _in_slices(self, shuffled: DataFrame, queries: Mapping[str, NarrowQuery]) -> DataFrame:
         """Return the matches of rules without keys, whose stream is cut into slices of time."""
@@ -291,11 +291,6 @@ def _query_over(query: NarrowQuery, events: pa.Schema) -> NarrowQuery:
 def plan_over(query: NarrowQuery, events: pa.Schema) -> AnyPlan:
     """Return the plan of a query over the columns that a group of rules reads; ties are ordered as by those of its own."""
     return make_plan(query.pattern, events, query.options, narrow_settings(query.settings, events.names))
-
-
-def _counts_in_parts(plan: AnyPlan) -> bool:
-    """Return whether several partitions may count matches of one stream."""
-    return plan.settings.output == "count" and bool(plan.derived or not plan.query.partition_by)
 
 
 def _any_filter(plans: Sequence[AnyPlan], read: DataFrame) -> Column | None:
