@@ -16,6 +16,8 @@ SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # errors need not name lines of Python, for which Spark asks the JVM three times a column
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # nobody watches the bar, which a thread of its own would draw anew five times a second
+    "spark.ui.showConsoleProgress": "false",
     # nor need each worker import the engine by itself
     "spark.python.daemon.module": "tests.spark.warm_daemon",
 }
