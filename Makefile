@@ -13,6 +13,8 @@ PYSPARK := $(VENV)/pyspark
 STAMP := $(VENV)/stamp
 UV_INSTALL = $(VENV)/bin/uv pip install --quiet --system-certs --python $(VENV)/bin/python
 IN_VENV := . $(VENV)/env && $(VENV)/bin/python
+# Of these, byte code is written once: suites that begin side by side would each compile most of it.
+IMPORTED := hypothesis.strategies, pandas, pyspark.sql.functions, pyspark.worker, pytest
 # PySpark's jars, most of its wheel, are compressed already.
 STORED := --config-settings=--build-option=--compression=stored
 PYTEST_ARGS ?=
@@ -54,6 +56,7 @@ $(PYSPARK): $(MADE)
 $(STAMP): $(PACKAGES) $(PYSPARK) .ci/java
 	$(UV_INSTALL) --find-links $(VENV)/wheels --requirements pyproject.toml --extra spark
 	.ci/java $(VENV)
+	$(IN_VENV) -c 'import $(IMPORTED)'
 	touch $@
 
 # The fast suite: it catches the faults that `make mutants` plants.
