@@ -19,7 +19,7 @@ from gpu_cep.engine.input.chunk_dictionaries import without_others
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.input.time_cut import FileSlice
-from gpu_cep.engine.slices.held_matches import FEWEST, Held, Marks
+from gpu_cep.engine.slices.held_matches import FEWEST, Held, HeldMarks
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import bits_of_streams, number_streams
 
@@ -90,7 +90,7 @@ def _marked(sliced: SlicedPlan, held: Held, later: Later | None = None) -> Held:
     due = _positions(sliced, rows)[1][0]
     if later is not None and later.keys is None:
         due = np.where(held.given & (due < later.time), _latest(due), due)
-    return replace(held, marks=Marks(bits_of_streams(sliced.whole.query, keys_of(sliced, rows)), due))
+    return replace(held, marks=HeldMarks(bits_of_streams(sliced.whole.query, keys_of(sliced, rows)), due))
 
 
 def _latest(times: npt.NDArray[Any]) -> Tick:

@@ -19,7 +19,7 @@ FEWEST = 1 << 12
 _MOST_CHUNKS = 32
 
 
-class Marks(NamedTuple):
+class HeldMarks(NamedTuple):
     """What stands beside held matches.
 
     `keys`: the highest bits of the hash of each one's keys.
@@ -29,9 +29,9 @@ class Marks(NamedTuple):
     keys: KeyBits
     due: npt.NDArray[Any]
 
-    def at(self, chosen: Flags | Indices) -> Marks:
+    def at(self, chosen: Flags | Indices) -> HeldMarks:
         """Return those of some matches."""
-        return Marks(self.keys[chosen], self.due[chosen])
+        return HeldMarks(self.keys[chosen], self.due[chosen])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +44,10 @@ class Held:
     table: pa.Table
     places: Indices
     given: Flags
-    marks: Marks | None = None
+    marks: HeldMarks | None = None
 
     @classmethod
-    def of(cls, rows: pa.Table, given: Flags, marks: Marks | None = None) -> Held:
+    def of(cls, rows: pa.Table, given: Flags, marks: HeldMarks | None = None) -> Held:
         """Return all rows of a table as held matches."""
         return cls(rows, np.arange(rows.num_rows), given, marks)
 
@@ -68,7 +68,7 @@ class Held:
         """Return these matches and others, both of which have marks; rows of the tables that are not held are given up if they are many."""
         assert self.marks is not None, "matches that stay apart have marks"
         assert others.marks is not None, "matches that are added have marks"
-        marks = Marks(*(np.concatenate(pair) for pair in zip(self.marks, others.marks, strict=True)))
+        marks = HeldMarks(*(np.concatenate(pair) for pair in zip(self.marks, others.marks, strict=True)))
         places = np.concatenate([self.places, others.places + self.table.num_rows])
         whole = pa.concat_tables([self.table, others.table])
         both = Held(whole, places, np.concatenate([self.given, others.given]), marks)

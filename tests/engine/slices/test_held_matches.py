@@ -76,7 +76,7 @@ def test_only_streams_in_which_something_changes_are_ranked() -> None:
 
 def test_rows_that_are_not_held_any_more_are_given_up() -> None:
     table = pa.table({"x": np.arange(10)})
-    marks = held_matches.Marks(np.arange(10, dtype=np.uint32), np.arange(10))
+    marks = held_matches.HeldMarks(np.arange(10, dtype=np.uint32), np.arange(10))
     held = Held.of(table, np.zeros(10, np.bool_), marks)
     few, more = held.at(np.array([1, 4])), held.at(np.array([7, 9]))
     assert few.table.num_rows == 10
