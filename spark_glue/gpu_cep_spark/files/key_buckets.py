@@ -15,14 +15,14 @@ from gpu_cep.engine.input.event_columns import EventColumns
 _UPPER = np.uint64(32)
 
 
-class Bucket(NamedTuple):
+class KeyBucket(NamedTuple):
     """The streams of part `number` if the range of hashes is cut into `of` equal ones."""
 
     number: int
     of: int
 
 
-def rows_of_bucket(columns: EventColumns, keys: Sequence[int], bucket: Bucket) -> npt.NDArray[np.bool_]:
+def rows_of_bucket(columns: EventColumns, keys: Sequence[int], bucket: KeyBucket) -> npt.NDArray[np.bool_]:
     """Return the rows whose streams, identified by the values of `keys`, are in a bucket: the same in every process."""
     found = np.empty(len(columns), np.bool_)
     for low, hashes in hash_blocks(columns, tuple(keys)):

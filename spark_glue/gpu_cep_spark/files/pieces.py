@@ -21,7 +21,7 @@ from gpu_cep.engine.input.time_cut import FileSlice, Most, SliceReach, TimeCut, 
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep_spark.files.footers import Footers
-from gpu_cep_spark.files.key_buckets import Bucket
+from gpu_cep_spark.files.key_buckets import KeyBucket
 from gpu_cep_spark.files.places import NoScanError
 from gpu_cep_spark.files.readings import refuse_readings
 from gpu_cep_spark.files.scans import FileScan
@@ -61,7 +61,7 @@ class Piece:
     low: Tick | None = None
     high: Tick | None = None
     reached: Tick | None = None
-    bucket: Bucket | None = None
+    bucket: KeyBucket | None = None
     earlier: Numbers = field(default_factory=lambda: _NONE)
     later: Numbers = field(default_factory=lambda: _NONE)
 
@@ -253,7 +253,7 @@ def _by_bucket(asked: _Asked) -> FilePieces:
     if alone is not None:
         return alone
     everything = np.arange(len(asked.groups))
-    pieces = tuple(Piece(everything, bucket=Bucket(number, tasks)) for number in range(tasks))
+    pieces = tuple(Piece(everything, bucket=KeyBucket(number, tasks)) for number in range(tasks))
     return FilePieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
 
 

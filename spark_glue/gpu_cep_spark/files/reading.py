@@ -24,7 +24,7 @@ from gpu_cep.engine.input.wanted_texts import rows_of_texts
 from gpu_cep.engine.slices.loading import rows_at, rows_between
 from gpu_cep.errors import EventError
 from gpu_cep_spark.files.footers import Fingerprint, fingerprint, fragment_of, said_by_folders
-from gpu_cep_spark.files.key_buckets import Bucket
+from gpu_cep_spark.files.key_buckets import KeyBucket
 
 if TYPE_CHECKING:
     from pyarrow.dataset import Expression
@@ -66,7 +66,7 @@ class Share:
     low: Tick | None
     high: Tick | None
     reached: Tick | None
-    bucket: Bucket | None
+    bucket: KeyBucket | None
     earlier: tuple[Outside, ...] = ()
     later: tuple[Outside, ...] = ()
 

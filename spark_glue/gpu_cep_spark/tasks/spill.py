@@ -71,8 +71,8 @@ def whole_streams(batches: Iterable[pa.RecordBatch], room: Room, level: int = 0)
             yield pa.Table.from_batches(gathered)
         return
     with ExitStack() as files:
-        for bucket in _split(_portions(gathered, rest, min(room.limit // PORTIONS, PORTION)), room, level, files):
-            yield from whole_streams(bucket.read(), replace(room, hashes=None) if bucket.holds_one_stream else room, level + 1)
+        for file in _split(_portions(gathered, rest, min(room.limit // PORTIONS, PORTION)), room, level, files):
+            yield from whole_streams(file.read(), replace(room, hashes=None) if file.holds_one_stream else room, level + 1)
 
 
 def stream_hashes(columns: EventColumns, keys: Iterable[int]) -> Hashes:
@@ -93,7 +93,7 @@ def spill_folder(environment: Mapping[str, str], partition: int) -> str:
 
 
 @dataclass(slots=True)
-class _Bucket:
+class _SpillFile:
     """A file in `folder` of the rows whose hashes agree in some bits, with their lowest and highest hash."""
 
     folder: str
@@ -120,11 +120,11 @@ class _Bucket:
             yield from pa.ipc.open_stream(self.file)
 
 
-def _bucket(schema: pa.Schema, folder: str, files: ExitStack) -> _Bucket:
+def _spill_file(schema: pa.Schema, folder: str, files: ExitStack) -> _SpillFile:
     with _naming(folder):
         file = tempfile.TemporaryFile(prefix="gpu_cep-", dir=folder)  # noqa: SIM115 (`files` closes it)
         files.callback(_discard, file)
-        return _Bucket(folder, file, pa.ipc.new_stream(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")))
+        return _SpillFile(folder, file, pa.ipc.new_stream(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")))
 
 
 def _discard(file: IO[bytes]) -> None:
@@ -161,10 +161,10 @@ def _drain(gathered: deque[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield gathered.popleft()
 
 
-def _split(portions: Iterator[pa.Table], room: Room, level: int, files: ExitStack) -> list[_Bucket]:
+def _split(portions: Iterator[pa.Table], room: Room, level: int, files: ExitStack) -> list[_SpillFile]:
     """Write all rows to files by the next bits of their hashes; `files` closes files that are not read."""
     assert room.hashes is not None
-    buckets: dict[int, _Bucket] = {}
+    written: dict[int, _SpillFile] = {}
     size = 0
     for portion in portions:
         size += portion.nbytes
@@ -174,11 +174,11 @@ def _split(portions: Iterator[pa.Table], room: Room, level: int, files: ExitStac
         rows, hashes = portion.take(pa.array(order)), hashes[order]
         present, begins = np.unique(numbers[order], return_index=True)
         for number, begin, end in zip(present.tolist(), begins.tolist(), [*begins[1:].tolist(), len(order)], strict=True):
-            if number not in buckets:
-                buckets[number] = _bucket(rows.schema, room.folder, files)
-            buckets[number].write(rows.slice(begin, end - begin), hashes[begin:end])
-    _log.info("%s bytes of events do not fit %s: they wait in %d files in %s", f"{size:,}", f"{room.limit:,}", len(buckets), room.folder)
-    return list(buckets.values())
+            if number not in written:
+                written[number] = _spill_file(rows.schema, room.folder, files)
+            written[number].write(rows.slice(begin, end - begin), hashes[begin:end])
+    _log.info("%s bytes of events do not fit %s: they wait in %d files in %s", f"{size:,}", f"{room.limit:,}", len(written), room.folder)
+    return list(written.values())
 
 
 def _column_hashes(columns: EventColumns, column: int) -> Hashes:

@@ -30,7 +30,7 @@ from gpu_cep.engine.slices.untimed import are_missing
 from gpu_cep.errors import EventError
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep_spark.files.card_reading import read_to_card
-from gpu_cep_spark.files.key_buckets import Bucket, rows_of_bucket
+from gpu_cep_spark.files.key_buckets import KeyBucket, rows_of_bucket
 from gpu_cep_spark.files.outside_events import OutsideEvents
 from gpu_cep_spark.files.reading import Reading, Share, read_share, shares_of
 from gpu_cep_spark.narrowing.codes import Codes, decode_columns
@@ -165,7 +165,7 @@ def _batches_of(work: Work, files: Reading, share: Share, profile: Profile) -> I
             yield held.pop()
 
 
-def _of_bucket(work: Work, events: pa.Table, bucket: Bucket) -> pa.Table:
+def _of_bucket(work: Work, events: pa.Table, bucket: KeyBucket) -> pa.Table:
     return events.filter(pa.array(rows_of_bucket(_columns_of(work, events), work.keys, bucket)))
 
 
