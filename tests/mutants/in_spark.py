@@ -257,7 +257,7 @@ SPARK = (
         "spark_glue/gpu_cep_spark/files/scans.py",
         "if not _is_as_asked(df):",
         "if False:",
-        ("tests/spark/files/test_files.py",),
+        ("tests/spark/files/test_scans.py",),
     ),
     Fault(
         "plans-that-spark-keeps-know-the-cache",
