@@ -59,7 +59,7 @@ def bind(query: Query, schema: Schema, options: Options, text: str | None = None
     faults = Faults()
     chosen = choose_gaps(query.pattern, query.strategy or options.strategy or DEFAULT_STRATEGY, faults)
     written = negate_gaps(chosen.pattern, faults)
-    found = primitives(written.pattern, faults, text)
+    found = primitives(written.pattern, faults, text, frozenset(chosen.firsts.values()))
     ends = ending_variables(found)
     named = (*_variables(found), *map(end_variable, ends))
     scope = Scope.of_query(schema, named, options, faults, hidden=frozenset({*written.gaps, *chosen.firsts.values(), *ends}))
@@ -124,7 +124,7 @@ def _shape(chosen: Chosen, written: GapFree, strategy: str, conditions: tuple[Co
     parts = _parts(written, firsts, strategy, scope)
     check_gaps(chosen, strategy, parts, scope.variables, scope.faults)
     branches = tuple(with_conditions(branch, conditions, scope) for branch in parts)
-    if not chosen.span or scope.faults.count:
+    if not chosen.has_gaps or scope.faults.count:
         return _Shape(conditions, branches, strategy)
     related = tuple(with_first_conditions(branch, firsts) for branch in branches)
     return _Shape((*conditions, *first_properties(firsts, conditions)), related, ANY)

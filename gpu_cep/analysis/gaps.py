@@ -27,11 +27,12 @@ class Chosen:
     """A pattern without FIRST and ANY.
 
     `firsts`: for each variable of which no earlier event may fit in some gap, by its name, the negated variable before it.
-    `span`: the place of the first FIRST or ANY; None if there is none.
+    `has_gaps`: whether FIRST or ANY stood in it. `span`: the place of the first of them, in a pattern that was read.
     """
 
     pattern: PatternNode
     firsts: Mapping[str, str]
+    has_gaps: bool
     span: Span | None
 
 
@@ -61,9 +62,9 @@ def choose_gaps(pattern: PatternNode, strategy: str, faults: Faults) -> Chosen:
     """
     query = _Query(frozenset(declared(pattern)), {}, [], faults)
     if not _has_gaps(pattern):
-        return Chosen(pattern, {}, None)
+        return Chosen(pattern, {}, has_gaps=False, span=None)
     chosen = _without_gaps(pattern, query, None, strategy)
-    return Chosen(chosen, query.firsts, next(iter(query.spans), None))
+    return Chosen(chosen, query.firsts, has_gaps=True, span=next(iter(query.spans), None))
 
 
 def _has_gaps(node: PatternNode) -> bool:
@@ -133,7 +134,7 @@ def _begins(node: PatternNode) -> bool:
 
 def check_gaps(chosen: Chosen, strategy: str, branches: Sequence[Branch], variables: Sequence[EventVariable], faults: Faults) -> None:
     """Record a fault if gaps cannot have strategies of their own under `strategy`, or in some branch."""
-    if not chosen.span:
+    if not chosen.has_gaps:
         return
     if strategy not in GAPS.values():
         message = f"FIRST and ANY mean nothing under {strategy}"

@@ -9,7 +9,7 @@ the transitive closure of what all of them say (lazy paper, section 4.3).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce, singledispatch
 from itertools import product
@@ -38,10 +38,11 @@ class Primitive:
     until: Expression | None = None
 
 
-def primitives(pattern: PatternNode, faults: Faults, text: str | None = None) -> tuple[Primitive, ...]:
+def primitives(pattern: PatternNode, faults: Faults, text: str | None = None, hidden: Collection[str] = ()) -> tuple[Primitive, ...]:
     """Return the occurrences of variables in `pattern`, in order.
 
     Faults are recorded; the search goes on below them. `text` is the query's, for errors to quote.
+    `hidden`: negated variables that stand before others, of which a fault is told once.
 
     Raises
     ------
@@ -54,7 +55,7 @@ def primitives(pattern: PatternNode, faults: Faults, text: str | None = None) ->
         message = f"a pattern of {variables:,} variables is not supported"
         raise UnsupportedError([Diagnostic(message, pattern.span, f"at most {MAX_VARIABLES:,} are")], text)
     _check_alike(found, faults)
-    _check_places(found, pattern, faults)
+    _check_places(found, pattern, hidden, faults)
     return found
 
 
@@ -183,9 +184,9 @@ def _check_alike(found: tuple[Primitive, ...], faults: Faults) -> None:
             faults.error(message, primitive.span, "write it alike everywhere, or give each its own name")
 
 
-def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, faults: Faults) -> None:
+def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, hidden: Collection[str], faults: Faults) -> None:
     """Refuse a variable that stands in two elements of a SEQ."""
-    misplaced = _repeated_in_seq(pattern)
+    misplaced = _repeated_in_seq(pattern).difference(hidden)
     seen: set[str] = set()
     for primitive in found:
         name = primitive.variable.name

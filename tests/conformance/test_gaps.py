@@ -142,6 +142,32 @@ def test_a_variable_behind_different_gaps_in_its_alternatives():
     assert found("ABB", "SEQ(A a, OR(FIRST(B b), ANY(B b)))") == ["01", "02"]
 
 
+A, B, C = (gpu_cep.var(letter.lower(), letter) for letter in "ABC")
+BUILT = (
+    (gpu_cep.seq(A, gpu_cep.first_(B)), "SEQ(A a, FIRST(B b))"),
+    (gpu_cep.seq(A, gpu_cep.any_(B)), "SEQ(A a, ANY(B b))"),
+    (gpu_cep.seq(A, gpu_cep.any_(C), B), "SEQ(A a, ANY(C c), B b)"),
+)
+
+
+@pytest.mark.parametrize(("built", "written"), BUILT, ids=[written for _, written in BUILT])
+@pytest.mark.parametrize("strategy", CHOICES)
+def test_a_pattern_that_is_built_means_what_the_text_does(built, written, strategy):
+    events = pa.table({"ts": range(5), "type": list("ACCBB")})
+    options = {"strategy": strategy, "output": "indices"}
+    found_of_text = gpu_cep.match(events, f"PATTERN {written} WITHIN 9", **options)
+    assert found_of_text.num_rows
+    assert gpu_cep.match(events, built.within(9), **options).equals(found_of_text)
+    with pytest.raises(gpu_cep.PatternError, match="mean nothing under robust_skip_till_next_match"):
+        gpu_cep.match(events, built.within(9), strategy="robust_skip_till_next_match")
+
+
+def test_a_variable_that_stands_twice_is_named_alone():
+    with pytest.raises(gpu_cep.PatternError, match="'b' stands in the pattern twice") as raised:
+        found("AB", "SEQ(A a, FIRST(B b), FIRST(B b))")
+    assert "earlier" not in str(raised.value)
+
+
 @pytest.mark.parametrize("word", ["NEXT", "FIRST", "ANY"])
 def test_brackets_are_asked_for(word):
     with pytest.raises(gpu_cep.PatternSyntaxError, match=rf"{word} has brackets: SEQ\(A a, {word}\(B b\)\)"):
