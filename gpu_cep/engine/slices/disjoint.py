@@ -19,7 +19,7 @@ from gpu_cep.engine.input.chunk_dictionaries import without_others
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.input.time_cut import FileSlice
-from gpu_cep.engine.slices.held_matches import FEWEST, Held, HeldMarks
+from gpu_cep.engine.slices.held_matches import FEWEST, PER_NEW, Held, HeldMarks
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import bits_of_streams, number_streams
 
@@ -57,7 +57,7 @@ def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later |
     waits
         Whether a match of a later run may complete before one of this run. Then those are decided that end before it can begin.
     """
-    if later is None or len(held) < FEWEST or not sliced.whole.query.partition_by:
+    if later is None or len(held) < max(FEWEST, PER_NEW * found.num_rows) or not sliced.whole.query.partition_by:
         given = np.concatenate([held.given, np.zeros(found.num_rows, np.bool_)])
         return _decide(sliced, Held.of(pa.concat_tables([held.rows, found]), given), later, waits=waits)
     new = _marked(sliced, Held.of(found, np.zeros(found.num_rows, np.bool_)))

@@ -15,6 +15,8 @@ from gpu_cep.engine.input.chunk_dictionaries import take_events
 
 # Of fewer matches, to look for those of some streams costs more than to rank the streams of all.
 FEWEST = 1 << 12
+# Nor where new matches are many beside those held: then most streams change.
+PER_NEW = 8
 # Chunks that the table of held matches may have before they are joined.
 _MOST_CHUNKS = 32
 

@@ -100,7 +100,7 @@ def check_stream(case: Case, data: st.DataObject) -> None:
     large = data.draw(st.sampled_from((0, steps._LARGE)), "large")
     apart = patch.multiple(moving_streams, _FEWEST=0, _MOST=most)
     # and few held matches may be many
-    held = patch.object(disjoint, "FEWEST", data.draw(st.sampled_from((0, disjoint.FEWEST)), "held"))
+    held = patch.multiple(disjoint, FEWEST=data.draw(st.sampled_from((0, disjoint.FEWEST)), "held"), PER_NEW=0)
     with apart, held, patch.object(decisive, "_FEWEST", 0), patch.multiple(steps, _LARGE=large, _FEWEST_BOUND=0):
         tables, late = pushed(live, events, cuts, saved=data.draw(st.booleans(), "saved"))
     on_time = np.flatnonzero(~late)

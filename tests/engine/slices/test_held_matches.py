@@ -36,7 +36,7 @@ def events(keys: int) -> pa.Table:
 def pushed(query: str, table: pa.Table, fewest: int, *, saved: bool = False, **options: Any) -> tuple[list[Any], list[int]]:
     """What comes out push by push, and how many matches are held behind each, where so many held ones are looked at by streams."""
     live, tables, held = cep.stream(query, table.schema, after_match="skip_past_last", **options), [], []
-    with patch.object(disjoint, "FEWEST", fewest):
+    with patch.multiple(disjoint, FEWEST=fewest, PER_NEW=0):
         for low in range(0, len(table), PUSH):
             tables.append(live.push(table.slice(low, PUSH)).to_pylist())
             if saved and low % (3 * PUSH) == 0:
