@@ -166,9 +166,9 @@ def refuse_other_plan(what: str, version: int, about: dict[str, Any], refused: b
     before = read_about(refused).get("version", "an unknown one")
     begins = [begin for told, table, _ in map(_read, states) if (begin := _first_needed(told, table)) is not None]
     again = f" and push the events from {min(begins):,} ticks on; what was certain before comes out again" if begins else ""
+    versions = "" if before == version else f" (plan version {version}, the state has {before})"
     raise EventError(
-        f"state: this release plans {what} in another way (plan version {version}, the state has {before}); "
-        f"load it with {saving_release(about)}, or make a new stream{again}"
+        f"state: this release plans {what} in another way{versions}; load it with {saving_release(about)}, or make a new stream{again}"
     )
 
 
