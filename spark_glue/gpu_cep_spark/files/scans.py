@@ -174,7 +174,8 @@ def _scan_of(session: SparkSession, df: DataFrame, places: Sequence[int], *, rem
     attributes = _attributes(read.below)
     # behind those of files and folders are the columns that Spark computes of each file
     known = dict(attributes[: relation.schema().size()])
-    if len({name.lower() for name in known.values()}) < len(known):
+    of_files = [name for name in known.values() if name not in of_folders]
+    if len({name.lower() for name in of_files}) < len(of_files):
         raise NoScanError("the names of some columns differ in case alone")
     if read.projected is None:
         columns = tuple(_known(attributes[place], known) for place in places)
