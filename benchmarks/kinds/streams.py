@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -161,7 +160,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print and record what pushes of many kinds take."""
     options = _arguments(argv)
-    where = machine.environment(("gpu-cep", "numba", "numpy", "pyarrow")) | {"cores": str(os.cpu_count())}
+    where = machine.environment(("gpu-cep", "numba", "numpy", "pyarrow"))
     found = list(measurements(options))
     record = {"environment": where, "threads": options.threads, "repeats": options.repeats, "pushes": [asdict(each) for each in found]}
     page = markdown(where, found, options.threads, options.repeats)

@@ -10,7 +10,6 @@ to ``benchmarks/results/``.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -121,10 +120,12 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="of a micro-batch")
     parser.add_argument("--batches", type=int, default=BATCHES, help=f"more than the {LOADING} that load code")
     parser.add_argument("--rules", type=int, default=RULES, help="patterns of the last way")
-    parser.add_argument("--few", type=int, default=FEW, help="micro-batches of the last way")
+    parser.add_argument("--few", type=int, default=FEW, help="micro-batches of the last way, more than those, too")
     parser.add_argument("--record", action="store_true", help="write the page with its record")
     options = parser.parse_args(argv)
-    where = machine.environment(("gpu-cep", "pyspark", "pyarrow")) | {"cores": str(os.cpu_count())}
+    if min(options.batches, options.few) <= LOADING:
+        parser.error(f"--batches and --few are more than {LOADING}")
+    where = machine.environment(("gpu-cep", "pyspark", "pyarrow"))
     found: list[Latency] = []
     with tempfile.TemporaryDirectory() as folder, spark_session(2, "3g", SETTINGS) as session:
         for rows in options.rows:
