@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 from benchmarks.gpu.ahead import seconds_on_cpu
-from gpu_cep.cli.warmup import run_trial, trials
+from gpu_cep.cli.warmup import run_query, small_queries
 from gpu_cep_kernels.compile.forms import form_of, write_forms
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.compile.large import FORMS
@@ -39,8 +39,8 @@ def noting_calls() -> Iterator[Called]:
 def used() -> Called:
     """Return how often each kernel is called with which types, by what ``gpu-cep warmup`` runs."""
     with noting_calls() as called:
-        for trial in trials():
-            run_trial(trial)
+        for small in small_queries():
+            run_query(small)
     return called
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.gpu.large_kernels import noting_calls
 from gpu_cep import api
-from gpu_cep.cli.warmup import Trial, events_of
+from gpu_cep.cli.warmup import SmallQuery, events_of
 from gpu_cep_kernels.compile import large
 from gpu_cep_kernels.compile.forms import name_of, text_of
 
@@ -55,7 +55,7 @@ def named(monkeypatch):
 def test_kernels_are_named_that_run_for_the_types_that_are_listed(named, query, asked, expected):
     keyed = {} if query in (SEARCHED, WALKED) else {"partition_by": ["k"]}
     with noting_calls() as called:
-        api.match(events_of(Trial(query)), query, engine="cpu", **keyed, **asked)
+        api.match(events_of(SmallQuery(query)), query, engine="cpu", **keyed, **asked)
     assert named == expected
     forms = large.forms()
     launched = {kernel: types for kernel, types in called if kernel.__name__ in expected}
