@@ -53,13 +53,17 @@ class _Group:
         """Return whether the variables of a repetition have its number."""
         return self.node.maximum != 1
 
+    def copy(self, name: str, number: int) -> str:
+        """Return the name of a variable of the group in one repetition."""
+        return f"{name}{self.separator}{number}" if self.numbered else name
+
     def copies(self, name: str) -> list[str]:
         """Return the names that stand for a variable of the group, one for each repetition."""
-        return [f"{name}{self.separator}{number}" for number in self.repetitions] if self.numbered else [name]
+        return [self.copy(name, number) for number in self.repetitions]
 
     def copied(self, node: NodeT, number: int) -> NodeT:
         """Return `node` with the variables of one repetition in place of the group's."""
-        return _renamed(node, {name: self.copies(name)[number - 1] for name in self.variables}) if self.numbered else node
+        return _renamed(node, {name: self.copy(name, number) for name in self.variables}) if self.numbered else node
 
     def written_out(self) -> list[PatternNode | None]:
         """Return the copies, as an OR of each number of them, the largest first; then None if there may be no copy."""
