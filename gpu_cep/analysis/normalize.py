@@ -8,7 +8,6 @@ the transitive closure of what all of them say (lazy paper, section 4.3).
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce, singledispatch
@@ -19,7 +18,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import And, Expression, Not, Or, PatternNode, Repeat, Seq, Span, Variable
 from gpu_cep.lang.format import format_element
-from gpu_cep.lang.walks import declared
+from gpu_cep.lang.walks import repeated_in_seq
 
 MAX_VARIABLES = 1024
 MAX_BRANCHES = 1024
@@ -64,7 +63,7 @@ def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults:
 
     A variable's number is its position in `variables`.
     """
-    if _repeated_in_seq(pattern):
+    if repeated_in_seq(pattern):
         return ()  # this fault is recorded already, and would be reported again as a circle
     count = _number_of_branches(pattern)
     if count > MAX_BRANCHES:
@@ -186,31 +185,13 @@ def _check_alike(found: tuple[Primitive, ...], faults: Faults) -> None:
 
 def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, hidden: Collection[str], faults: Faults) -> None:
     """Refuse a variable that stands in two elements of a SEQ."""
-    misplaced = _repeated_in_seq(pattern).difference(hidden)
+    misplaced = repeated_in_seq(pattern).difference(hidden)
     seen: set[str] = set()
     for primitive in found:
         name = primitive.variable.name
         if name in seen and name in misplaced:
             faults.error(f"variable {name!r} stands in the pattern twice", primitive.span)
         seen.add(name)
-
-
-def _repeated_in_seq(node: PatternNode) -> frozenset[str]:
-    """Return the variables that stand in two elements of one SEQ."""
-    elements = _elements(node)
-    counts = Counter(name for element in elements for name in set(declared(element))) if isinstance(node, Seq) else Counter[str]()
-    return frozenset(name for name, count in counts.items() if count > 1).union(*map(_repeated_in_seq, elements))
-
-
-def _elements(node: PatternNode) -> tuple[PatternNode, ...]:
-    match node:
-        case Variable():
-            return ()
-        case Repeat(element) | Not(element):
-            return (element,)
-        case Seq(elements) | And(elements) | Or(elements):
-            return elements
-    raise TypeError(f"no rule reads {type(node).__name__}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 
-from gpu_cep.lang.ast import Node, Variable
+from gpu_cep.lang.ast import Node, Seq, Variable
 
 
 def children(node: Node) -> Iterator[Node]:
@@ -21,3 +22,10 @@ def declared(node: Node) -> Iterator[str]:
         yield node.name
     for child in children(node):
         yield from declared(child)
+
+
+def repeated_in_seq(node: Node) -> frozenset[str]:
+    """Return the variables that stand in two elements of one SEQ."""
+    parts = [*children(node)]
+    counts = Counter(name for part in parts for name in set(declared(part))) if isinstance(node, Seq) else Counter[str]()
+    return frozenset(name for name, count in counts.items() if count > 1).union(*map(repeated_in_seq, parts))
