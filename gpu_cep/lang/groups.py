@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import And, Expression, Gap, Next, Node, Not, Or, PatternNode, Query, Repeat, Seq, Variable
-from gpu_cep.lang.walks import children, declared
+from gpu_cep.lang.walks import children, declared, repeated_in_seq
 
 MOST_REPETITIONS = 1024
 """The most repetitions of a group, in all repetitions of the groups around it."""
@@ -93,16 +93,16 @@ def expand_groups(query: Query) -> Query:
     Raises
     ------
     PatternError
-        A name means no single variable: that of a copy is one of the query's, or RETURN names a group's variable.
+        A name means no single variable: that of a copy is another's, too, or RETURN names a group's variable.
     UnsupportedError
         A group has too many repetitions, or no largest number of them.
     """
     refused = [fault for node in _groups(query.pattern) for fault in _refused(node)]
     if refused:
         raise UnsupportedError(refused)
+    _check_names(query)
     numbered: frozenset[str] = frozenset()
     while groups := _outermost(query.pattern, numbered):
-        _check(query, groups)
         query = _written_out(query, groups)
         numbered = numbered.union(copy for group in groups if group.numbered for name in group.variables for copy in group.copies(name))
     return query
@@ -214,14 +214,6 @@ def _copies(name: str, groups: list[_Group]) -> list[str]:
     return [name] if group is None else group.copies(name)
 
 
-def _all_copies(name: str, group: _Group) -> list[str]:
-    """Return the names that stand for a variable of a group once the groups in it are expanded, too."""
-    first = group.copies(name)[0]
-    inner = _outermost(group.copied(group.node.element, 1), frozenset([first] if group.numbered or group.separator else []))
-    around = next((each for each in inner if first in each.variables), None)
-    return group.copies(name) if around is None else _all_copies(first, around)
-
-
 def _groups(node: PatternNode) -> Iterator[Repeat]:
     """Yield the composites with a quantifier that stand in no other one."""
     match node:
@@ -233,30 +225,82 @@ def _groups(node: PatternNode) -> Iterator[Repeat]:
             yield from _groups(element)
 
 
-def _check(query: Query, groups: list[_Group]) -> None:
-    """Raise an error with all that has no clear meaning."""
-    faults = [*_name_faults(query.pattern, groups)]
-    numbered = frozenset[str]().union(*(group.variables for group in groups if group.numbered))
-    for item in query.returns:
-        for name in sorted(numbered.intersection(_names(item))):
-            inside = next(group for group in groups if name in group.variables)
-            hint = f"name a repetition: {', '.join(_all_copies(name, inside)[:3])}"
-            faults.append(Diagnostic(f"{name!r} stands in a repeated group, and so for several variables", item.span, hint))
-    if faults:
+def _check_names(query: Query) -> None:
+    """Raise an error with all names that have no clear meaning, as the query is written."""
+    misplaced: dict[str, Diagnostic] = {}
+    for name, fault in _misplaced(query.pattern):
+        misplaced.setdefault(name, fault)
+    around = {name: groups for name, groups in _grouped(query.pattern) if name not in misplaced}
+    meanings = {name: _meanings(name, groups) for name, groups in sorted(around.items())}
+    clashes = [Diagnostic(message, around[name][0].node.span, "rename one of them") for name, message in _clashes(meanings, query.pattern)]
+    if faults := [*misplaced.values(), *clashes, *_ambiguous(query.returns, meanings)]:
         raise PatternError(faults)
 
 
-def _name_faults(pattern: PatternNode, groups: list[_Group]) -> Iterator[Diagnostic]:
-    """Yield the names of the pattern that would mean several variables."""
-    everywhere, grouped = Counter(declared(pattern)), Counter(chain.from_iterable(map(declared, _groups(pattern))))
-    for name in sorted(frozenset[str]().union(*(group.variables for group in groups))):
-        inside = next(group for group in groups if name in group.variables)
-        if everywhere[name] != grouped[name] or sum(name in group.variables for group in groups) > 1:
-            yield Diagnostic(f"{name!r} stands in a repeated group, and outside of it", inside.node.span, "rename one of them")
-        for copy in _copies(name, groups):
-            if copy != name and copy in everywhere:
-                message = f"{copy!r} is a variable of the query, and a copy of {name!r} in a repeated group"
-                yield Diagnostic(message, inside.node.span, "rename one of them")
+def _misplaced(pattern: PatternNode) -> Iterator[tuple[str, Diagnostic]]:
+    """Yield the variables of groups that stand in another place, too, each with the fault.
+
+    A group may stand alike in several alternatives of an OR.
+    """
+    nodes = [*_groups(pattern)]
+    for node in dict.fromkeys(nodes):
+        yield from _misplaced(node.element)
+        for name in sorted(repeated_in_seq(node.element)):
+            yield name, Diagnostic(f"variable {name!r} stands in the pattern twice", node.span)
+    everywhere, grouped = Counter(declared(pattern)), Counter(chain.from_iterable(map(declared, nodes)))
+    repeated = repeated_in_seq(pattern)
+    for name in sorted(grouped):
+        inside = [node for node in nodes if name in declared(node)]
+        if everywhere[name] != grouped[name]:
+            yield name, Diagnostic(f"{name!r} stands in a repeated group, and outside of it", inside[0].span, "rename one of them")
+        elif name in repeated or len({*inside}) > 1:
+            yield name, Diagnostic(f"{name!r} stands in several repeated groups", inside[-1].span, "rename all but one of them")
+
+
+def _grouped(pattern: PatternNode, around: tuple[_Group, ...] = ()) -> Iterator[tuple[str, tuple[_Group, ...]]]:
+    """Yield the variables of groups with the groups around each, the outermost first."""
+    numbered = frozenset(declared(pattern)) if any(group.numbered for group in around) else frozenset[str]()
+    for group in _outermost(pattern, numbered):
+        groups = (*around, group)
+        yield from (dict.fromkeys(group.variables, groups) | dict(_grouped(group.node.element, groups))).items()
+
+
+def _meanings(name: str, around: Sequence[_Group]) -> dict[str, list[str]]:
+    """Return, for a variable and for its copies by some of the groups around it, the names of the copies by all of them."""
+    if not around:
+        return {name: [name]}
+    meanings: dict[str, list[str]] = {}
+    last: list[str] = []
+    for copy in around[0].copies(name):
+        of_copy = _meanings(copy, around[1:])
+        last += of_copy[copy]
+        meanings |= of_copy
+    return meanings | {name: last}
+
+
+def _clashes(meanings: Mapping[str, Mapping[str, list[str]]], pattern: PatternNode) -> Iterator[tuple[str, str]]:
+    """Yield variables that have a copy with the name of something else, and what that is; of two variables the first such copy."""
+    variables = frozenset(declared(pattern))
+    owners: dict[str, str] = {}
+    found: set[tuple[str, str]] = set()
+    for name, of_name in meanings.items():
+        for copy in sorted((of_name.keys() - {name}) & variables):
+            yield name, f"{copy!r} is a variable of the query, and a copy of {name!r} in a repeated group"
+        for copy in sorted(of_name.keys() - variables):
+            pair = (owners.setdefault(copy, name), name)
+            if pair[0] != name and pair not in found:
+                yield name, f"{copy!r} is a copy of {pair[0]!r}, and of {name!r}, in repeated groups"
+            found.add(pair)
+
+
+def _ambiguous(returns: Sequence[Node], meanings: Mapping[str, Mapping[str, list[str]]]) -> Iterator[Diagnostic]:
+    """Yield the names in RETURN that stand for several copies."""
+    copies = dict(chain.from_iterable(of_name.items() for of_name in meanings.values()))
+    for item in returns:
+        for name in sorted(frozenset(_names(item))):
+            if len(last := copies.get(name, [])) > 1:
+                hint = f"name a repetition: {', '.join(last[:3])}"
+                yield Diagnostic(f"{name!r} stands in a repeated group, and so for several variables", item.span, hint)
 
 
 def _refused(node: Repeat, around: int = 1, *, several: bool = False) -> Iterator[Diagnostic]:

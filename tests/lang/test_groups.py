@@ -120,18 +120,21 @@ def test_the_builder_repeats_groups():
         ),
         ("SEQ(b, SEQ(c){3}){1,22}", "a group of up to 66 repetitions"),
         ("SEQ(b, SEQ(c)?){11}", "2,048 choices of groups that are left out is not supported"),
-        ("SEQ(b, SEQ(c){2}){2} RETURN c.x", "'c' stands in a repeated group(.|\n)*name a repetition: c1_1, c1_2"),
-        ("SEQ(b, SEQ(SEQ(c){2}){1}){2} RETURN c.x", "name a repetition: c1_1, c1_2"),
+        ("SEQ(b, SEQ(c){2}){2} RETURN c.x", "'c' stands in a repeated group(.|\n)*name a repetition: c1_1, c1_2, c2_1$"),
+        ("SEQ(b, SEQ(SEQ(c){2}){1}){2} RETURN c.x", "name a repetition: c1_1, c1_2, c2_1$"),
+        ("SEQ(a, SEQ(b, SEQ(c)?){2}) RETURN c.x", "'c' stands in a repeated group(.|\n)*name a repetition: c1, c2$"),
+        ("SEQ(a, SEQ(b){5}) RETURN b.x", "name a repetition: b1, b2, b3$"),
         ("SEQ(b, SEQ(c){2}){2} RETURN c2.x", "'c2' stands in a repeated group(.|\n)*name a repetition: c2_1, c2_2"),
-        ("SEQ(SEQ(b, SEQ(c){2}){2}, c1_2)", "'c1_2' is a variable of the query, and a copy of 'c1' in a repeated group"),
+        ("SEQ(SEQ(b, SEQ(c){2}){2}, c1_2)", "'c1_2' is a variable of the query, and a copy of 'c' in a repeated group"),
         ("SEQ(SEQ(b, SEQ(c){2}){2}, c1)", "'c1' is a variable of the query, and a copy of 'c' in a repeated group"),
-        ("SEQ(SEQ(b, SEQ(c){2}){2}, SEQ(c1_){2})", "'c1_1' is a variable of the query, and a copy of 'c1'"),
+        ("SEQ(SEQ(b, SEQ(c){2}){2}, SEQ(c1_){2})", "'c1_1' is a copy of 'c', and of 'c1_', in repeated groups"),
         ("SEQ(SEQ(b, SEQ(c){2}){2}, c)", "'c' stands in a repeated group, and outside of it"),
         ("SEQ(c, SEQ(b, c){2})", "'c' stands in a repeated group, and outside of it"),
         ("SEQ(a, SEQ(b, c){1025})", "a group of 1,025 repetitions is not supported"),
         ("SEQ(a, SEQ(b, c){2}, b1)", "'b1' is a variable of the query, and a copy of 'b' in a repeated group"),
         ("SEQ(a, OR(SEQ(b, c){2}, b))", "'b' stands in a repeated group, and outside of it"),
-        ("SEQ(SEQ(a, b){2}, SEQ(b, c){2})", "'b' stands in a repeated group, and outside of it"),
+        ("SEQ(SEQ(a, b){2}, SEQ(b, c){2})", "'b' stands in several repeated groups"),
+        ("OR(SEQ(b){2}, SEQ(b){3})", "'b' stands in several repeated groups(.|\n)*rename all but one of them"),
         ("SEQ(a, SEQ(b, c){2}) RETURN b.x", r"'b' stands in a repeated group, and so for several(.|\n)*name a repetition: b1, b2"),
         ("SEQ(a, SEQ(b, c){2}) RETURN count(c) AS n", "'c' stands in a repeated group"),
     ],
@@ -140,3 +143,34 @@ def test_refused_with_the_place(text, message):
     with pytest.raises((cep.PatternError, cep.UnsupportedError), match=message) as error:
         as_query(f"PATTERN {text}")
     assert "^" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("SEQ(a, SEQ(b, SEQ(b){2}){300})", "'b' stands in a repeated group, and outside of it"),
+        ("SEQ(a, SEQ(SEQ(b){2}, SEQ(b){2}))", "'b' stands in several repeated groups"),
+        ("SEQ(a, SEQ(c, SEQ(b){2}, SEQ(b){2}){3})", "'b' stands in several repeated groups"),
+        ("SEQ(a, SEQ(c, OR(SEQ(b){2}, SEQ(b){3})){3})", "'b' stands in several repeated groups"),
+        ("SEQ(a, SEQ(b, b){300})", "variable 'b' stands in the pattern twice"),
+        ("SEQ(SEQ(b, b){2}, SEQ(b, b){2})", "variable 'b' stands in the pattern twice"),
+        ("SEQ(SEQ(b, SEQ(c){30}){2}, SEQ(c1_){30})", "'c1_1' is a copy of 'c', and of 'c1_', in repeated groups"),
+        ("SEQ(a, SEQ(SEQ(b, b1_){1}, SEQ(c, d){2}){2}, c1_2)", "'c1_2' is a variable of the query, and a copy of 'c' in a repeated group"),
+    ],
+)
+def test_one_fault_about_a_name_as_it_is_written(text, message):
+    with pytest.raises(cep.PatternError) as error:
+        expand_groups(parse(f"PATTERN {text}"))
+    assert [fault.message for fault in error.value.diagnostics] == [message]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "OR(SEQ(a, SEQ(b){2}), SEQ(d, SEQ(b){2}))",
+        "SEQ(a, OR(SEQ(c, SEQ(b){2}), SEQ(d, SEQ(b){2})){2})",
+        "SEQ(a, SEQ(OR(SEQ(b, c), SEQ(d, b))){2})",
+    ],
+)
+def test_what_stands_alike_in_alternatives_is_taken(text):
+    expand_groups(parse(f"PATTERN {text}"))
