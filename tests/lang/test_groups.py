@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gpu_cep as cep
+from gpu_cep.lang import groups
 from gpu_cep.lang.ast import Repeat, Seq, Variable
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.groups import expand_groups
@@ -174,3 +175,11 @@ def test_one_fault_about_a_name_as_it_is_written(text, message):
 )
 def test_what_stands_alike_in_alternatives_is_taken(text):
     expand_groups(parse(f"PATTERN {text}"))
+
+
+def test_a_copy_makes_no_name_but_its_own(monkeypatch):
+    made = []
+    copy = groups._Group.copy
+    monkeypatch.setattr(groups._Group, "copy", lambda self, name, number: made.append(name) or copy(self, name, number))
+    expand_groups(parse("PATTERN SEQ(a, SEQ(b, c){300})"))
+    assert len(made) <= 4 * 600
