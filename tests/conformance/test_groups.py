@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import pyarrow as pa
@@ -30,18 +31,9 @@ FRAMES = (
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Case, Case]:
-    group, copy = draw(st.sampled_from(GROUPS))
-    condition, of_copy = draw(st.sampled_from(CONDITIONS))
-    number, (frame, without) = draw(st.integers(1, 3)), draw(st.sampled_from(FRAMES))
-    least = draw(st.sampled_from((number, number, number - 1, 0)))
-    numbers = range(1, number + 1) if number > 1 else [""]
-    copies = [copy.format(n=n) for n in numbers]
-    written_out = [frame.format(g=f"SEQ({', '.join(copies[:count])})") for count in range(number, max(least, 1) - 1, -1)]
-    written_out += [] if least else [without]
-    of_copy = of_copy or condition.replace("b.x = 0 OR c.k = a.k", "(b{n}.x = 0 OR c{n}.k = a.k)")
-    written = dict.fromkeys(of_copy.format(n=n) for n in numbers)
-    size = draw(st.sampled_from((0, 3, 5, 7, 9, 9, 9)))
+def queries_of_few_events(draw: st.DrawFn, sizes: tuple[int, ...]) -> Callable[[str, str], Case]:
+    """What makes a case of a pattern and its conditions, over events of one of some numbers."""
+    size = draw(st.sampled_from(sizes))
     letters, values = st.sampled_from("ABABABX"), st.sampled_from((0, 0, 1, None))
     drawn = [draw(st.lists(each, min_size=size, max_size=size)) for each in (letters, values, values)]
     events = pa.table({
@@ -53,6 +45,22 @@ def cases(draw: st.DrawFn) -> tuple[Case, Case]:
     def case(pattern: str, where: str) -> Case:
         return Case(f"PATTERN {pattern}{f' WHERE {where}' if where else ''} WITHIN 9", events, options)
 
+    return case
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Case, Case]:
+    group, copy = draw(st.sampled_from(GROUPS))
+    condition, of_copy = draw(st.sampled_from(CONDITIONS))
+    number, (frame, without) = draw(st.integers(1, 3)), draw(st.sampled_from(FRAMES))
+    least = draw(st.sampled_from((number, number, number - 1, 0)))
+    numbers = range(1, number + 1) if number > 1 else [""]
+    copies = [copy.format(n=n) for n in numbers]
+    written_out = [frame.format(g=f"SEQ({', '.join(copies[:count])})") for count in range(number, max(least, 1) - 1, -1)]
+    written_out += [] if least else [without]
+    of_copy = of_copy or condition.replace("b.x = 0 OR c.k = a.k", "(b{n}.x = 0 OR c{n}.k = a.k)")
+    written = dict.fromkeys(of_copy.format(n=n) for n in numbers)
+    case = draw(queries_of_few_events((0, 3, 5, 7, 9, 9, 9)))
     bounds = f"{{{number}}}" if least == number else f"{{{least},{number}}}"
     grouped = case(frame.format(g=f"{group}{bounds}"), condition)
     return grouped, case(f"OR({', '.join(written_out)})", " AND ".join(filter(None, written)))
@@ -105,18 +113,7 @@ def nested_cases(draw: st.DrawFn) -> tuple[Case, Case]:
         if numbers == [("", "")]:
             condition, wanted = "a.x <= d.x", dict.fromkeys(["a.x <= d.x"])
     group = outer.format(n="", i=f"{inner.format(n='')}{{{inner_least},{inner_most}}}") + f"{{{least},{most}}}"
-    letters, values = st.sampled_from("ABABABX"), st.sampled_from((0, 0, 1, None))
-    size = draw(st.sampled_from((0, 4, 6, 8, 9, 9)))
-    drawn = [draw(st.lists(each, min_size=size, max_size=size)) for each in (letters, values, values)]
-    events = pa.table({
-        "ts": pa.array(range(size), pa.int64()), "type": pa.array(drawn[0], pa.string()),
-        "k": pa.array(drawn[1], pa.int64()), "x": pa.array(drawn[2], pa.int64()),
-    })  # fmt: skip
-    options = {"strategy": draw(st.sampled_from(STRATEGIES))}
-
-    def case(pattern: str, where: str) -> Case:
-        return Case(f"PATTERN {pattern}{f' WHERE {where}' if where else ''} WITHIN 9", events, options)
-
+    case = draw(queries_of_few_events((0, 4, 6, 8, 9, 9)))
     written_out = [f"SEQ(A a, {', '.join(choice)})" for choice in choices] + ([] if least else ["SEQ(A a)"])
     return case(f"SEQ(A a, {group})", condition.format(n="", m="")), case(f"OR({', '.join(written_out)})", " AND ".join(wanted))
 
