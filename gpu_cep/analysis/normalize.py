@@ -41,7 +41,7 @@ def primitives(pattern: PatternNode, faults: Faults, text: str | None = None, hi
     """Return the occurrences of variables in `pattern`, in order.
 
     Faults are recorded; the search goes on below them. `text` is the query's, for errors to quote.
-    `hidden`: negated variables that stand before others, of which a fault is told once.
+    `hidden`: the negated variables that FIRST is written as. Where such a one stands twice, so does another, which is named.
 
     Raises
     ------
