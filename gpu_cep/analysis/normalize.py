@@ -17,12 +17,11 @@ from gpu_cep.analysis.bound import Branch, EventVariable, Negation
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import And, Expression, Not, Or, PatternNode, Repeat, Seq, Span, Variable
+from gpu_cep.lang.branches import refused_branches
 from gpu_cep.lang.format import format_element
 from gpu_cep.lang.walks import repeated_in_seq
 
 MAX_VARIABLES = 1024
-MAX_BRANCHES = 1024
-_MOST_WRITTEN = 10**12  # Python refuses to write a number of thousands of digits
 MAX_BOUND = 2**31 - 1
 """The largest bound of a quantifier: kernels count a binding's events in 32 bits."""
 
@@ -65,9 +64,8 @@ def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults:
     """
     if repeated_in_seq(pattern):
         return ()  # this fault is recorded already, and would be reported again as a circle
-    count = _number_of_branches(pattern)
-    if count > MAX_BRANCHES:
-        faults.refuse(f"a pattern of {_number(count)} branches", f"OR, ? and * may make up to {MAX_BRANCHES:,}", pattern.span)
+    if refused := refused_branches(pattern):
+        faults.refusals.append(refused)
         return ()
     numbers = {variable.name: number for number, variable in enumerate(variables)}
     positive = sum(1 << number for number, variable in enumerate(variables) if not variable.negated)
@@ -80,10 +78,6 @@ def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults:
         faults.error(f"the pattern orders {names} in a circle", pattern.span)
         return ()
     return tuple(_branch(disjunct, positive) for disjunct in disjuncts)
-
-
-def _number(count: int) -> str:
-    return f"{count:,}" if count <= _MOST_WRITTEN else f"more than {_MOST_WRITTEN:,}"
 
 
 @singledispatch
@@ -209,18 +203,6 @@ class _Disjunct:
 
     def __hash__(self) -> int:
         return hash(self.present)
-
-
-def _number_of_branches(node: PatternNode) -> int:
-    """Return the number of disjuncts, with duplicates and contradictory ones."""
-    match node:
-        case Or(elements):
-            return sum(map(_number_of_branches, elements))
-        case Repeat(element, minimum):
-            return _number_of_branches(element) + (minimum == 0)
-        case Seq(elements) | And(elements):
-            return reduce(lambda total, element: total * _number_of_branches(element), elements, 1)
-    return 1
 
 
 @singledispatch

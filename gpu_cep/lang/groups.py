@@ -17,20 +17,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain, product
-from math import prod
 from typing import Any, TypeVar
 
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import And, Expression, Gap, Next, Node, Not, Or, PatternNode, Query, Repeat, Seq, Variable
+from gpu_cep.lang.branches import refused_branches
 from gpu_cep.lang.walks import children, declared, repeated_in_seq
 
 MOST_REPETITIONS = 1024
 """The most repetitions of a group, in all repetitions of the groups around it."""
 MOST_NUMBERS = 64
 """The same where a group, or one around it, may have several numbers of repetitions: each is written out."""
-MOST_CHOICES = 1024
-"""The most choices of which groups are left out."""
 
 NodeT = TypeVar("NodeT", bound=Node)
 
@@ -95,12 +93,14 @@ def expand_groups(query: Query) -> Query:
     PatternError
         A name means no single variable: that of a copy is another's, too, or RETURN names a group's variable.
     UnsupportedError
-        A group has too many repetitions, or no largest number of them.
+        A group has too many repetitions, or no largest number of them; or groups make too many branches.
     """
     refused = [fault for node in _groups(query.pattern) for fault in _refused(node)]
     if refused:
         raise UnsupportedError(refused)
     _check_names(query)
+    if next(_groups(query.pattern), None) and (too_many := refused_branches(query.pattern)):
+        raise UnsupportedError([too_many])
     numbered: frozenset[str] = frozenset()
     while groups := _outermost(query.pattern, numbered):
         query = _written_out(query, groups)
@@ -158,10 +158,10 @@ def _choices(node: PatternNode, groups: list[_Group], *, preceded: bool = False)
             return next(each for each in groups if each.node == node).written_out()
         case Seq(elements):
             parts = [_choices(each, groups, preceded=preceded or place > 0) for place, each in enumerate(elements)]
-            return [_sequence(node, choice, preceded=preceded) for choice in _products(parts, node)]
+            return [_sequence(node, choice, preceded=preceded) for choice in product(*parts)]
         case And(elements):
             parts = [_choices(each, groups, preceded=preceded) for each in elements]
-            return [_joined(node, choice) for choice in _products(parts, node)]
+            return [_joined(node, choice) for choice in product(*parts)]
         case Or(elements):
             found = [choice for each in elements for choice in _choices(each, groups, preceded=preceded)]
             alternatives = _joined(node, found)
@@ -193,19 +193,6 @@ def _joined(node: Seq | And | Or, elements: Sequence[PatternNode | None]) -> Pat
     """Return `node` with the elements that are not left out, or None if all are."""
     present = tuple(each for each in elements if each is not None)
     return replace(node, elements=present) if present else None
-
-
-def _products(parts: list[list[PatternNode | None]], node: PatternNode) -> Iterator[tuple[PatternNode | None, ...]]:
-    """Return the choices of one of each of the parts; raise UnsupportedError if there are too many."""
-    _check_number(prod(map(len, parts)), node)
-    return product(*parts)
-
-
-def _check_number(choices: int, node: PatternNode) -> None:
-    """Raise UnsupportedError if there are too many choices of groups that are left out."""
-    if choices > MOST_CHOICES:
-        message = f"a pattern with {choices:,} choices of groups that are left out is not supported"
-        raise UnsupportedError([Diagnostic(message, node.span, f"up to {MOST_CHOICES:,} are")])
 
 
 def _copies(name: str, groups: list[_Group]) -> list[str]:

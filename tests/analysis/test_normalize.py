@@ -179,7 +179,7 @@ def optional(count: int) -> str:
 def test_so_many_branches_are_allowed() -> None:
     assert len(bound(f"PATTERN {optional(10)}").branches) == 2**10 - 1, "the one that binds nothing is none"
     (refusal,) = refusals(f"PATTERN SEQ(OR(a, b, c), {optional(9)}, OR(d, e, f))")
-    assert refusal == "a pattern of 4,608 branches is not supported; OR, ? and * may make up to 1,024"
+    assert refusal == "a pattern of 4,608 branches is not supported; OR, ?, * and repeated groups may make up to 1,024"
 
 
 @pytest.mark.parametrize("pattern", [optional(300), f"AND({', '.join(['a?'] * 20_000)})"])

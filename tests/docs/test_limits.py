@@ -17,7 +17,7 @@ import gpu_cep as cep
 from gpu_cep.analysis import coercion, memberships, normalize
 from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.errors import CepError, MatchLimitExceeded, PatternError, PatternSyntaxError, UnsupportedError
-from gpu_cep.lang import groups, limits, parser
+from gpu_cep.lang import branches, groups, limits, parser
 from gpu_cep.plan import programs
 from gpu_cep.plan.row_patterns import planner as row_planner
 from gpu_cep.plan.row_patterns import steps
@@ -109,7 +109,7 @@ LIMITS = {
         normalize.MAX_VARIABLES, lambda n: match(f"PATTERN AND({', '.join(f'v{v}' for v in range(n))})"), UnsupportedError
     ),
     "branches of a pattern, which `a?` doubles": Limit(
-        normalize.MAX_BRANCHES, lambda n: match(f"PATTERN OR({', '.join(f'v{v}' for v in range(n))})"), UnsupportedError
+        branches.MAX_BRANCHES, lambda n: match(f"PATTERN OR({', '.join(f'v{v}' for v in range(n))})"), UnsupportedError
     ),
     "repetitions of a group in all repetitions of the groups around it": Limit(
         groups.MOST_REPETITIONS, lambda n: as_query(f"PATTERN SEQ(a){{{n}}}"), UnsupportedError
