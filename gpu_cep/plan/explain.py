@@ -216,11 +216,21 @@ def _branch_lines(query: BoundPattern, branch: Branch, planned: PlannedBranch, d
     yield f"order: {_order(query, branch)}"
     for negation in branch.negations:
         yield f"no {query.variables[negation.variable].name} {_scope(query, negation)}"
-    for condition in planned.conditions:
-        yield f"condition: {condition.text}"
+    yield from _condition_lines(query, planned)
     implied = dict.fromkeys(c.text for c in branch.conditions if c.key is not None and c.key in derived)
     if implied:
         yield f"implied by the derived keys: {', '.join(implied)}"
+
+
+def _condition_lines(query: BoundPattern, branch: PlannedBranch) -> Iterator[str]:
+    """Yield a line for each condition as it is written, with the earlier events of which FIRST asks the same."""
+    readers: dict[str, list[frozenset[int]]] = {}
+    for condition in branch.conditions:
+        readers.setdefault(condition.text, []).append(condition.variables)
+    for text, (written, *others) in readers.items():
+        earlier = sorted(frozenset().union(*others) - written)
+        names = ", ".join(query.variables[branch.variables[number]].name for number in earlier)
+        yield f"condition: {text}{f', also for {names}' if names else ''}"
 
 
 def _joins(branch: PlannedBranch) -> str:

@@ -258,6 +258,14 @@ def test_an_explanation_tells_branches_negations_and_what_is_kept():
         assert part in text
 
 
+def test_an_explanation_has_each_condition_once_with_the_earlier_events_that_first_asks_it_of():
+    text = str(cep.explain(EVENTS, "PATTERN SEQ(A a, FIRST(B b), C c) WHERE b.x > a.x AND c.x > b.x WITHIN 9"))
+    assert [line for line in text.splitlines() if "condition:" in line] == [
+        "  condition: b.x > a.x, also for earlier b",
+        "  condition: c.x > b.x, also for earlier c",
+    ]
+
+
 def test_an_explanation_says_where_an_open_scope_begins_and_ends():
     text = str(cep.explain(EVENTS, "PATTERN SEQ(NOT(B b), A a, NOT(C c)) WITHIN 9"))
     assert "no b from a window before the last event on, before {a}" in text
