@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 from gpu_cep import keywords
 from gpu_cep.engine.events import batches
 from gpu_cep.engine.intervals import join
@@ -20,10 +22,10 @@ SPARK_BATCH = 1
 def make_awkward() -> None:
     """Change the defaults of this process, for good."""
     batches.cut_batches.__defaults__ = (EVENTS, 1)
-    candidates.BATCH, candidates._PARTS, candidates._EVENTS_PER_PART = EVENTS, PARTS, 1
-    join._CHUNK, join._CANDIDATES = SITUATIONS, PAIRS
-    keywords.pruning_steps = lambda prune: pruning_steps(prune is not True and prune)
-    launch.available_threads = lambda: 1
+    mock.patch.multiple(candidates, BATCH=EVENTS, _PARTS=PARTS, _EVENTS_PER_PART=1).start()
+    mock.patch.multiple(join, _CHUNK=SITUATIONS, _CANDIDATES=PAIRS).start()
+    mock.patch.object(keywords, "pruning_steps", lambda prune: pruning_steps(prune is not True and prune)).start()
+    mock.patch.object(launch, "available_threads", return_value=1).start()
 
 
 def make_spark_awkward() -> None:
@@ -31,4 +33,4 @@ def make_spark_awkward() -> None:
     from gpu_cep_spark import matching, sql
 
     for module in (matching, sql):
-        module.memory_bytes = lambda size, name: memory_bytes(size, name) or WORKER_MEMORY
+        mock.patch.object(module, "memory_bytes", lambda size, name: memory_bytes(size, name) or WORKER_MEMORY).start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+from unittest import mock
 
 from gpu_cep_kernels.compile.jit import Kernel, plain
 from tests import effort
@@ -26,7 +27,7 @@ def pytest_configure(config):
     asked = os.environ.get("CEP_EXAMPLES")
     # before any module is imported that asks how many examples there are
     if config.getoption("--plain"):
-        Kernel.__call__ = lambda kernel, *arguments: plain(kernel)(*arguments)
+        mock.patch.object(Kernel, "__call__", lambda kernel, *arguments: plain(kernel)(*arguments)).start()
     if config.getoption("--awkward"):
         from tests.awkward import make_awkward
 

@@ -34,7 +34,9 @@ def match(pattern: str, stream: str, **options: Any) -> list[str]:
 
 def events(stream: str) -> pa.Table:
     """Return the events of a stream of letters: their times and types."""
-    letters, times, tied = [], [], -1
+    letters: list[str] = []
+    times: list[int] = []
+    tied = -1
     for character in stream.replace(" ", ""):
         if character == "[":
             tied = len(letters)

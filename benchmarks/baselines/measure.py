@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Unpack
 
 import pyarrow as pa
 
@@ -15,10 +16,12 @@ from benchmarks.baselines.cpp_loops import has_compiler
 from benchmarks.baselines.floors import best_in_turn
 from benchmarks.baselines.peers import peer_matches
 from benchmarks.workloads.questions import DEFAULT_EVENTS, Workload, generate, query_text
+from gpu_cep.choices import Engine, TableOutput
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.errors import EngineUnavailable
+from gpu_cep.keywords import RunOptions
 
-OUTPUTS = {"count": "count", "rows": "indices"}  # what a benchmark asks for -> match()'s output=
+OUTPUTS: dict[str, TableOutput] = {"count": "count", "rows": "indices"}  # what a benchmark asks for -> match()'s output=
 CORES = len(os.sched_getaffinity(0))
 THREADS = tuple(sorted({1, CORES}))
 
@@ -84,7 +87,13 @@ def events_of(case: Case) -> pa.Table:
     return generate(case.workload, case.events, case.streams)
 
 
-def run_match(case: Case, events: pa.Table, output: str, threads: int, **options: object) -> pa.Table:
+class Asking(RunOptions, total=False):
+    """The further keywords that the library is asked with."""
+
+    profile: gpu_cep.Profile
+
+
+def run_match(case: Case, events: pa.Table, output: str, threads: int, **options: Unpack[Asking]) -> pa.Table:
     """Return the library's answer to `case`."""
     query = query_text(case.workload, case.streams, case.window_factor)
     return gpu_cep.match(events, query, partition_by=case.workload.key, output=OUTPUTS[output], threads=threads, **options)
@@ -122,7 +131,7 @@ def measure_contestants(case: Case, events: pa.Table, output: str, repeats: int)
     return [_timing(case, output, each, best) for each, best in zip(contestants, seconds, strict=True)]
 
 
-def ours(case: Case, events: pa.Table, output: str, threads: int, engine: str = "cpu") -> Contestant:
+def ours(case: Case, events: pa.Table, output: str, threads: int, engine: Engine = "cpu") -> Contestant:
     run = partial(run_match, case, events, output, threads, engine=engine)
     return Contestant("gpu_cep", threads, engine, run, match_count(run(), output))
 

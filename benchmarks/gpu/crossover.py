@@ -75,8 +75,8 @@ def turning_size(sizes: Sequence[int], cpu: Sequence[float], gpu: Sequence[float
     if last == len(sizes) - 1:
         return None
     before, after = sizes[last : last + 2]
-    share = -gained[last] / (gained[last + 1] - gained[last])
-    return min(after, math.ceil(before * (after / before) ** share))
+    share = float(-gained[last] / (gained[last + 1] - gained[last]))
+    return min(after, math.ceil(before * math.pow(after / before, share)))
 
 
 def run(check: Check) -> Iterator[Finding]:

@@ -86,12 +86,12 @@ def ptx(case: KernelCase, capability: Capability) -> str:
 
 def ptx_of(kernel: Kernel[..., Any], types: Any, capability: Capability) -> str:
     """Return a kernel's PTX for a compute capability; its CUDA form is called with arguments of certain `types`."""
-    from numba import cuda
+    from numba.cuda import compiler
 
     device = SimpleNamespace(compute_capability=capability)
     # the rules that a kernel calls are compiled for the current device
     with mock.patch("numba.cuda.dispatcher.get_current_device", return_value=device):
-        text, _ = cuda.compile(kernel.cuda.py_func, types, cc=capability, output="ptx", device=False, abi="numba")
+        text, _ = compiler.compile(kernel.cuda.py_func, types, cc=capability, output="ptx", device=False, abi="numba")
     return str(text)
 
 

@@ -130,9 +130,13 @@ def in_time(check: Check, items: Mapping[str, Item], measure: Callable[[Item], I
                 raise failure from error
 
 
+# What a failure of CUDA means for the device.
+_FAILURES = {DeviceLost: "the device is lost: ", MemoryError: "out of memory: "}
+
+
 def described(error: BaseException, failure: Exception | None) -> str:
     """Return an error's text, and before it what it means for the device."""
-    kind = {DeviceLost: "the device is lost: ", MemoryError: "out of memory: "}.get(type(failure), "")
+    kind = next((words for kind, words in _FAILURES.items() if isinstance(failure, kind)), "")
     return kind + "; ".join([f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())])
 
 

@@ -22,7 +22,7 @@ from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.device.on_device import phase_one_on_device
 from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.keywords import make_options
-from gpu_cep.plan.event_plan import EventPlan
+from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
 from gpu_cep_kernels.compile.launch import available_threads
@@ -85,7 +85,9 @@ def plan_of(case: Case, schema: pa.Schema, output: str) -> EventPlan:
     """Return the plan of a case's query, for the GPU."""
     query = query_text(case.workload, case.streams, case.window_factor)
     options = make_options(partition_by=case.workload.key)
-    return make_plan(query, schema, options, Settings(output=OUTPUTS[output], engine="gpu"))
+    plan = make_plan(query, schema, options, Settings(output=OUTPUTS[output], engine="gpu"))
+    assert isinstance(plan, EventPlan), case.workload.name
+    return plan
 
 
 def time_phase_one(plan: EventPlan, table: pa.Table | ResidentTable, device: Device) -> tuple[float, dict[str, float]]:
@@ -102,16 +104,15 @@ def time_phase_one(plan: EventPlan, table: pa.Table | ResidentTable, device: Dev
     return spent, run.profile.seconds
 
 
-def transferred_bytes(plan: EventPlan, table: pa.Table) -> int:
+def transferred_bytes(plan: Plan, table: pa.Table) -> int:
     """Return bytes of the columns that phase 1 reads, text as codes."""
     names = [plan.query.schema.attributes[column].name for column in plan.bulk_columns]
-    return sum(_row_bytes(table.schema.field(name).type) for name in names) * table.num_rows
+    return sum(_row_bytes(table.schema.field(name).type) for name in names) * len(table)
 
 
 def _row_bytes(kind: pa.DataType) -> int:
-    if pa.types.is_dictionary(kind):
-        kind = kind.index_type
-    return 4 if pa.types.is_string(kind) else int(kind.bit_width) // 8
+    stored = kind.index_type if pa.types.is_dictionary(kind) else kind
+    return 4 if pa.types.is_string(stored) else int(stored.bit_width) // 8
 
 
 def on_device(table: pa.Table, device: Device) -> ResidentTable:

@@ -82,12 +82,17 @@ def _paired_borders(size: int, random: np.random.Generator) -> Arrays:
     return streams, opened, ~opened & np.uint16((1 << VARIABLES) - 1)
 
 
+def _paired(xp: Any, streams: Any, opened: Any, closed: Any) -> Arrays:
+    opening, closing, _ = primitives.paired_borders(xp, streams, opened, closed, VARIABLES)
+    return opening, closing
+
+
 PRIMITIVES = (
     PrimitiveCase("prefix_counts", _labels, lambda xp, labels: (primitives.prefix_counts(xp, labels, VARIABLES),)),
     PrimitiveCase("stream_numbers", _borders, lambda xp, borders: (primitives.stream_numbers(xp, borders, int(borders[-1]) + 1),)),
     PrimitiveCase("covered_events", _windows, lambda xp, starts, ends: (primitives.covered_events(xp, starts, ends, int(ends[-1])),)),
     PrimitiveCase("stable_order by stream", _codes, lambda xp, codes: (primitives.stable_order(xp, [codes]),)),
     PrimitiveCase("stable_order by stream and time", _disordered, lambda xp, codes, times: (primitives.stable_order(xp, [codes, times]),)),
-    PrimitiveCase("paired_borders", _paired_borders, lambda xp, *borders: primitives.paired_borders(xp, *borders, VARIABLES)[:2]),
+    PrimitiveCase("paired_borders", _paired_borders, _paired),
     PrimitiveCase("dense_codes", _sparse_keys, lambda xp, values: (primitives.dense_codes(xp, values)[0],)),
 )

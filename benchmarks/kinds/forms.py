@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
 import gpu_cep
 from benchmarks.kinds.events import KEY, integer_keys, plain_types, through_parquet
 from benchmarks.kinds.questions import Kind
+from gpu_cep.choices import TableOutput
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Form:
 
     words: str
     table: str = "parquet"
-    output: str = "indices"
+    output: TableOutput = "indices"
     key_in_text: bool = True
     items: bool = False
     threads: int = 1
@@ -28,8 +28,8 @@ class Form:
     def answer(self, kind: Kind, events: pa.Table, profile: gpu_cep.Profile | None = None) -> pa.Table:
         """Return the library's answer; `events` are the form's table."""
         text = kind.text(len(events), key=self.key_in_text, items=self.items)
-        options: dict[str, Any] = {"output": self.output, "threads": self.threads, **kind.options}
-        return gpu_cep.match(events, text, partition_by=None if self.key_in_text else KEY, profile=profile, **options)
+        key = None if self.key_in_text else KEY
+        return gpu_cep.match(events, text, partition_by=key, output=self.output, threads=self.threads, profile=profile, **kind.options)
 
     def count(self, answer: pa.Table) -> int:
         """Return how many matches an answer has."""

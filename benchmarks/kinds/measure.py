@@ -16,9 +16,11 @@ from benchmarks.kinds.agreement import check_rows
 from benchmarks.kinds.events import make, plain_types, streams_of
 from benchmarks.kinds.forms import BASE, FORMS, PLAIN_TYPES, TABLES, Form, forms_of
 from benchmarks.kinds.loops import Loop, loop_of
-from benchmarks.kinds.questions import Kind
+from benchmarks.kinds.questions import Asking, Kind
+from gpu_cep.keywords import make_options
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.settings import Settings
+from gpu_cep.queries.plans import make_plan
 
 LOOP, LOOP_OF_TEXT, TWO_LOOPS = "C++", "C++, plain types", "C++, two at once"
 # So often in each turn is timed what takes two cores, of which one may be busy with other work.
@@ -46,7 +48,7 @@ class Measured:
     kind: str
     asked: str
     query: str
-    options: dict[str, str]
+    options: Asking
     events: int
     streams: int
     chunks: int
@@ -109,8 +111,8 @@ def stages_of(kind: Kind, events: pa.Table, repeats: int) -> dict[str, float]:
 def floor_of(kind: Kind, events: pa.Table, repeats: int) -> float:
     """Return the seconds in which the columns that the query reads, and the rows of its matches, are copied."""
     answer = FORMS[BASE].answer(kind, events)
-    plan = gpu_cep.explain(events, kind.text(len(events)), **kind.options).plan
-    read = [events.column(number) for number in columns_read(plan.query, Settings(output="indices"))]
+    plan = make_plan(kind.text(len(events)), events.schema, make_options(detect=kind.detect), Settings(output="indices"))
+    read = [events.column(number) for number in columns_read(plan.query, plan.settings)]
     held = [np.frombuffer(buffer, np.uint8) for column in (*read, *answer.columns) for buffer in _buffers(column)]
     taken = []
     for _ in range(repeats):

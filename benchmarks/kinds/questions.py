@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TypedDict
 
 from benchmarks.kinds import events
 from benchmarks.kinds.events import KEY, VALUE, Shape, streams_of
 from benchmarks.workloads.questions import WORKLOADS, Workload, window_ticks
+from gpu_cep.choices import AfterMatch, Detect
+
+
+class Asking(TypedDict, total=False):
+    """The keywords that a kind of question is asked with, beside that of the key."""
+
+    after_match: AfterMatch
+    detect: Detect
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,18 +43,22 @@ class Kind:
     shape: Shape | None = None
     partitioned: bool = False
     within: bool = True
-    after_match: str = "all"
-    detect: str = "final"
+    after_match: AfterMatch = "all"
+    detect: Detect = "final"
 
     @property
     def keyed(self) -> bool:
         return self.workload.key is not None
 
     @property
-    def options(self) -> dict[str, str]:
-        """Return keywords of the call, beside that of the key."""
-        given = {"after_match": (self.after_match, "all"), "detect": (self.detect, "final")}
-        return {name: value for name, (value, usual) in given.items() if value != usual}
+    def options(self) -> Asking:
+        """Return the keywords that are not at their defaults."""
+        asking = Asking()
+        if self.after_match != "all":
+            asking["after_match"] = self.after_match
+        if self.detect != "final":
+            asking["detect"] = self.detect
+        return asking
 
     def ticks(self, rows: int) -> int:
         """Return the length of the window among so many events."""

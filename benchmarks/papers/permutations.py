@@ -34,7 +34,7 @@ def orders(query: Query) -> list[Query]:
 
 def by_permutations(events: pa.Table, query: str, options: Mapping[str, Any]) -> Run:
     """Return the run of all automata, planned ahead. No two find the same match: its events have one order."""
-    parsed = gpu_cep.parse(query)
+    parsed = _parsed(query)
     settings = Settings(output="indices", algorithm="ses_automaton", prune=())
     keywords = make_options(partition_by=options.get("partition_by"), strategy=options.get("strategy"))
     plans = [make_plan(order, events.schema, keywords, settings) for order in orders(parsed)]
@@ -44,6 +44,13 @@ def by_permutations(events: pa.Table, query: str, options: Mapping[str, Any]) ->
         return pa.concat_tables([answer(plan, events, resources=Resources(1, **keywords)).select(names) for plan in plans])
 
     return run
+
+
+def _parsed(query: str) -> Query:
+    """Return the query over events that the text is."""
+    parsed = gpu_cep.parse(query)
+    assert isinstance(parsed, Query), query
+    return parsed
 
 
 def number_of_conforming(found: pa.Table, events: pa.Table, query: str) -> int:
@@ -57,7 +64,7 @@ def conforming(found: pa.Table, events: pa.Table, query: str) -> pa.Table:
     the events must be the first of their type behind the set before (or from the match's first event on).
     Types and equivalence tests must be the only conditions, and times must differ.
     """
-    parsed = gpu_cep.parse(query)
+    parsed = _parsed(query)
     kinds = _kinds(events, parsed) * (events.num_rows + 1)
     places = np.sort(kinds + np.arange(events.num_rows))
     bound = {name: found[name].to_numpy() for name in found.column_names}

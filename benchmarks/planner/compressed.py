@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TypeVar
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -26,9 +26,7 @@ WINDOWS = (10, 100, 1_000)
 EVENTS = 200_000
 REPEATS = 3
 EQUAL = "PATTERN SEQ(a+, b+) WHERE a.x = 1 AND b.x = 1"
-ANY = {"strategy": "skip_till_any_match"}
-
-Answer = TypeVar("Answer")
+ANY: Literal["skip_till_any_match"] = "skip_till_any_match"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +53,7 @@ class Windowed:
 def measure_growth(size: int, repeats: int = REPEATS) -> Growth:
     """``SEQ(a+, b+)`` over `size` equal values."""
     events = pa.table({"ts": np.arange(size), "x": np.ones(size, np.int64)})
-    compress, found = least(lambda: cep.match(events, EQUAL, output="compressed", columns=[], **ANY), repeats)
+    compress, found = least(lambda: cep.match(events, EQUAL, output="compressed", columns=[], strategy=ANY), repeats)
     count, number = least(lambda: cep.Compressed.from_table(found.table).count(), repeats)
     return Growth(size, found.table.num_rows, number.bit_length(), compress.cpu, count.cpu)
 
@@ -65,8 +63,8 @@ def measure_window(window: int, size: int = EVENTS, repeats: int = REPEATS) -> W
     types = np.random.default_rng(0).choice(list("ABCX"), size, p=[0.1, 0.1, 0.1, 0.7])
     events = pa.table({"ts": np.arange(size), "type": types})
     pattern = f"PATTERN SEQ(A a, B b, C c) WITHIN {window}"
-    states, counted = least(lambda: cep.match(events, pattern, output="count", **ANY), repeats)
-    chain, enumerated = least(lambda: cep.match(events, pattern, output="count", algorithm="lazy_chain", **ANY), repeats)
+    states, counted = least(lambda: cep.match(events, pattern, output="count", strategy=ANY), repeats)
+    chain, enumerated = least(lambda: cep.match(events, pattern, output="count", algorithm="lazy_chain", strategy=ANY), repeats)
     assert counted.equals(enumerated), (counted, enumerated)
     return Windowed(window, counted["count"][0].as_py(), states.cpu, chain.cpu)
 

@@ -19,8 +19,10 @@ from benchmarks.record import pages
 from benchmarks.record.clocks import least
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import described, environment, name_on
+from gpu_cep.choices import EventAlgorithm, TableOutput
 
-ALGORITHMS = ("join_tree", "lazy_chain", "ses_automaton")
+ALGORITHMS: tuple[EventAlgorithm, ...] = ("join_tree", "lazy_chain", "ses_automaton")
+OUTPUTS: tuple[TableOutput, ...] = ("indices", "count")
 EVENTS = 400_000
 REPEATS = 3
 
@@ -66,18 +68,22 @@ def events_of(question: Question, size: int) -> pa.Table:
 def measured(question: Question, size: int = EVENTS, repeats: int = REPEATS) -> Row:
     """Return the times of the question by all algorithms, which must agree on every match."""
     events = events_of(question, size)
-    taken: dict[str, dict[str, float]] = {"indices": {}, "count": {}}
+    taken: dict[str, dict[str, float]] = {output: {} for output in OUTPUTS}
     matches = 0
-    for output, by_algorithm in taken.items():
+    for output in OUTPUTS:
         answers = []
         for algorithm in ALGORITHMS:
-            options = {"strategy": "skip_till_any_match", "output": output, "algorithm": algorithm}
-            seconds, answer = least(partial(cep.match, events, f"PATTERN {question.text}", **options), repeats)
-            by_algorithm[algorithm] = seconds.cpu
+            seconds, answer = least(partial(asked, events, question, output, algorithm), repeats)
+            taken[output][algorithm] = seconds.cpu
             answers.append(answer)
         assert all(answer.equals(answers[0]) for answer in answers), (question, output)
         matches = matches or answers[0].num_rows
     return Row(question, matches, **taken)
+
+
+def asked(events: pa.Table, question: Question, output: TableOutput, algorithm: EventAlgorithm) -> pa.Table:
+    """Return an algorithm's answer to a question."""
+    return cep.match(events, f"PATTERN {question.text}", strategy="skip_till_any_match", output=output, algorithm=algorithm)
 
 
 def markdown(rows: Sequence[Row], where: str) -> str:

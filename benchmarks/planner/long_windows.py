@@ -25,6 +25,7 @@ from benchmarks.record import pages
 from benchmarks.record.clocks import least
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import described, environment, name_on
+from gpu_cep.choices import EventAlgorithm, Strategy
 from gpu_cep.errors import MatchLimitExceeded
 
 EVENTS, MANY_EVENTS = 400_000, 5_000_000
@@ -45,11 +46,11 @@ class Question:
 
     name: str
     text: str
-    strategy: str = "skip_till_next_match"
-    algorithms: tuple[str, ...] = ("ses_automaton",)
+    strategy: Strategy = "skip_till_next_match"
+    algorithms: tuple[EventAlgorithm, ...] = ("ses_automaton",)
 
 
-BOTH = ("ses_automaton", "nfab")
+BOTH: tuple[EventAlgorithm, ...] = ("ses_automaton", "nfab")
 QUESTIONS = (
     Question("a rare rise", "SEQ(A a, B b, C c) WHERE b.x > a.x + 0.99"),
     Question("a rare key", "SEQ(A a, B b, C c) WHERE a.k = b.k AND b.x < c.x"),
@@ -102,14 +103,14 @@ def events_of(size: int, noise: float = 0.0) -> pa.Table:
     return pa.table({"ts": np.arange(size), "type": types, **columns})
 
 
-def asked(events: pa.Table, question: Question, window: int | None, algorithm: str, threads: int = 1) -> int:
+def asked(events: pa.Table, question: Question, window: int | None, algorithm: EventAlgorithm, threads: int = 1) -> int:
     """Return how many matches there are."""
-    within = "" if window is None else f" WITHIN {window}"
-    options = {"algorithm": algorithm, "threads": threads, "max_steps": MOST_STEPS, "output": "count"}
-    return sum(cep.match(events, f"PATTERN {question.text}{within}", strategy=question.strategy, **options)["count"].to_pylist())
+    text = f"PATTERN {question.text}" + ("" if window is None else f" WITHIN {window}")
+    tuning = cep.Tuning(algorithm=algorithm, threads=threads, max_steps=MOST_STEPS)
+    return sum(cep.match(events, text, strategy=question.strategy, output="count", tuning=tuning)["count"].to_pylist())
 
 
-def cost(question: Question, algorithm: str, points: Sequence[tuple[str, pa.Table, int]], repeats: int) -> Cost:
+def cost(question: Question, algorithm: EventAlgorithm, points: Sequence[tuple[str, pa.Table, int]], repeats: int) -> Cost:
     """Return the question's cost at each point, by its name, over events and with a window, until one takes too many steps."""
     nanoseconds, matches = {}, {}
     for name, events, window in points:

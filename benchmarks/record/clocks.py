@@ -29,11 +29,11 @@ def least(call: Callable[[], Answer], repeats: int, patience: float = inf) -> tu
 
     There are `repeats` runs, or as many as begin within `patience` seconds.
     """
-    taken, *held = timed(call)
+    taken, answer = timed(call)
     runs = [taken]
     while len(runs) < repeats and sum(each.clock for each in runs) < patience:
-        # freed before the next run, which may take its memory
-        held.clear()
-        taken, *held = timed(call)
+        # before the next run, which may take its memory
+        del answer
+        taken, answer = timed(call)
         runs.append(taken)
-    return Seconds(*map(min, zip(*runs, strict=True))), held[0]
+    return Seconds(*map(min, zip(*runs, strict=True))), answer

@@ -48,7 +48,7 @@ def described(where: Mapping[str, str], packages: Iterable[str] = ()) -> str:
     return ", ".join([*told, *(f"{package} {where[package]}" for package in packages)])
 
 
-def name_on(where: dict[str, str], what: str) -> str:
+def name_on(where: Mapping[str, str], what: str) -> str:
     """Return the name of a record of `what` in the environment `where`."""
     return f"{what}-{slug(where['machine'])}-{where['day']}"
 

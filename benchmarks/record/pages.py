@@ -5,10 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.typing import RcKeyType
 
 # matplotlib's: the same figures give the same file; text stays text.
-PLOT_SETTINGS = {"svg.hashsalt": "gpu_cep", "svg.fonttype": "none", "font.size": 8, "axes.spines.right": False, "axes.spines.top": False}
+PLOT_SETTINGS: dict[RcKeyType, Any] = {
+    "svg.hashsalt": "gpu_cep",
+    "svg.fonttype": "none",
+    "font.size": 8,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+}
 
 
 def table(rows: Sequence[Sequence[str]], figures: int = 0) -> str:

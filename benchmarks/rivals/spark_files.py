@@ -21,9 +21,9 @@ import tempfile
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -105,12 +105,12 @@ class Asked:
 
     def in_process(self) -> int:
         """Return the number of matches that match() counts without Spark."""
-        found = gpu_cep.match(self.path, self.kind.query, output="count", threads=self.cores, **_options(self.kind))
+        found = gpu_cep.match(self.path, self.kind.query, output="count", threads=self.cores, **self.kind.kind.options)
         return int(pc.sum(found["count"]).as_py() or 0)
 
     def count(self, scan: Scan, report: gpu_cep.RunReport | None = None) -> int:
         """Return the number of matches that gpu_match counts."""
-        return total(gpu_cep.gpu_match(self.frame, self.kind.query, output="count", scan=scan, report=report, **_options(self.kind)))
+        return total(gpu_cep.gpu_match(self.frame, self.kind.query, output="count", scan=scan, report=report, **self.kind.kind.options))
 
     def count_unbounded(self) -> int:
         """Return the number of matches that gpu_match counts by Spark's shuffle, where rows alone bound a batch."""
@@ -139,10 +139,6 @@ class Asked:
         for duckdb, spark in IN_SPARK:
             text = re.sub(duckdb, spark, text)
         return self.frame.sparkSession.sql(text).count()
-
-
-def _options(kind: KindInSql) -> dict[str, Any]:
-    return dict(kind.kind.options)
 
 
 def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
@@ -185,8 +181,9 @@ def measured(asked: Asked, repeats: int, chosen: Collection[str] = WAYS) -> Meas
     failed: dict[str, str] = {}
     counted: dict[str, int] = {}
 
-    def counting(way: str, answer: Callable[[], int]) -> Callable[[], None]:
-        return lambda: counted.__setitem__(way, answer())
+    def counting(way: str) -> int:
+        counted[way] = answers[way]()
+        return counted[way]
 
     answers = {way: answer for way, answer in ways(asked).items() if way in chosen}
     for group, turn in product(TOGETHER, range(repeats + 1)):
@@ -194,7 +191,7 @@ def measured(asked: Asked, repeats: int, chosen: Collection[str] = WAYS) -> Meas
             if way not in answers or way in failed:
                 continue
             try:
-                spent = taken(counting(way, answers[way]), best.get(way, Taken()) if turn else Taken())
+                spent = taken(partial(counting, way), best.get(way, Taken()) if turn else Taken())
             except (UnsupportedError, AnalysisException) as fault:
                 failed[way] = str(fault).splitlines()[0]
                 print(f"{asked.kind.name}, {way}: {failed[way]}", file=sys.stderr)

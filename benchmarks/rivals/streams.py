@@ -9,16 +9,13 @@ the events in memory, in order of time, must find the matches of `cep.match`, an
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from datetime import date
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +24,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import gpu_cep
-from benchmarks.record import pages
+from benchmarks.record import machine, pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.followed import OURS, Followed, table
-from benchmarks.record.machine import commit, package_version, processor_name, slug
 from benchmarks.rivals.asking import ask
 from benchmarks.rivals.environments import REQUIREMENTS, environment
 from benchmarks.spark.sessions import spark_session
@@ -104,7 +100,7 @@ def pushed(table: pa.Table, text: str, push: int) -> int:
     # Events of one time may come in two pushes: those of the second are not late.
     live = gpu_cep.stream(text, table.schema, time_unit="us", lateness=1, threads=THREADS)
     parts = (table.slice(first, push) for first in range(0, len(table), push))
-    return sum(live.push(part).num_rows for part in parts) + live.finish().num_rows
+    return sum(len(live.push(part)) for part in parts) + len(live.finish())
 
 
 def by_flink(table: pa.Table, expected: pa.Table, keys: int, repeats: int) -> Followed | None:
@@ -158,7 +154,7 @@ def measured(session: SparkSession, place: Path, keys: int, rows: int, batches: 
     return found
 
 
-def markdown(found: Sequence[Followed], where: dict[str, Any]) -> str:
+def markdown(found: Sequence[Followed], where: Mapping[str, str]) -> str:
     """Return the page of a record."""
     head = [
         f"# A stream followed in several ways, on {where['machine']}, {where['day']}",
@@ -179,8 +175,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--repeats", type=int, default=REPEATS, help="the median of so many runs of cep.stream and of Flink")
     parser.add_argument("--out", type=Path, default=RESULTS, help="the folder for the record")
     options = parser.parse_args(argv)
-    where = {"machine": processor_name(), "cores": os.cpu_count(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}"}
-    where |= {"commit": commit(), **{package: package_version(package) for package in PACKAGES}}
+    where = machine.environment(PACKAGES)
     found: list[Followed] = []
     with tempfile.TemporaryDirectory() as folder, spark_session(2, "3g", SETTINGS) as session:
         for keys in options.keys:
@@ -188,7 +183,7 @@ def main(argv: Sequence[str]) -> int:
     page = markdown(found, where)
     record = {"environment": where, "query": QUERY, "ways": [asdict(each) for each in found]}
     print(page)
-    print(*pages.write(options.out, f"rivals-streams-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    print(*pages.write(options.out, machine.name_on(where, "rivals-streams"), page, record), sep="\n")
     return 0
 
 

@@ -59,17 +59,18 @@ def loop_of(question: str, table: pa.Table) -> Callable[[], pa.Table] | None:
     """Return what runs the loop of a question over rows in order and gives the matches; None if there is no loop, or no compiler."""
     if question not in LOOPS or not has_compiler():
         return None
-    columns = {name: table[name].combine_chunks() for name in ("key", "ts", "price", "size", "level", "kind")}
-    columns["kind"] = columns["kind"].indices
-    arrays = {name: column.to_numpy() for name, column in columns.items()}
+    arrays: dict[str, np.ndarray] = {name: table[name].to_numpy() for name in ("key", "ts", "price", "size", "level")}
+    arrays["kind"] = table["kind"].combine_chunks().indices.to_numpy()
     rows = _Rows(**{name: array.ctypes.data for name, array in arrays.items()}, rows=len(table))
     run = getattr(_library(), LOOPS[question])
 
     def matches() -> pa.Table:
-        key, *numbers = np.empty(len(arrays["key"]), np.int32), *(np.empty(len(arrays["key"]), np.int64) for _ in range(3))
-        found = _Found(key.ctypes.data, *(each.ctypes.data for each in numbers), 0)
+        # the function holds the arrays, at which `rows` points
+        size = len(arrays["key"])
+        columns = {name: np.empty(size, np.int32 if name == "key" else np.int64) for name in ("key", "t", "u", "n")}
+        found = _Found(*(each.ctypes.data for each in columns.values()), 0)
         run(ctypes.byref(rows), ctypes.byref(found))
-        return pa.table(dict(zip(("key", "t", "u", "n"), (each[: found.matches] for each in (key, *numbers)), strict=True)))
+        return pa.table({name: each[: found.matches] for name, each in columns.items()})
 
     return matches
 

@@ -11,6 +11,7 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -79,7 +80,7 @@ def main(argv: list[str]) -> int:
     where, found = environment(PACKAGES), []
     for partitions, count in KEYS.items():
         table = rows_of(options.rows, count)
-        copying = least(lambda table=table: copy_columns(table), options.repeats)[0].cpu
+        copying = least(partial(copy_columns, table), options.repeats)[0].cpu
         for question in QUESTIONS:
             if question.name in options.only:
                 found.append(measured(question, partitions, table, options.threads, options.repeats, copying))

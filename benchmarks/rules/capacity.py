@@ -16,10 +16,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import gpu_cep as cep
@@ -51,6 +53,11 @@ def fresh(rules: Mapping[str, str]) -> dict[str, str]:
     return {name: f"{text} -- {next(_FRESH)}" for name, text in rules.items()}
 
 
+def _match_fresh(events: Any, rules: Mapping[str, str]) -> pa.Table:
+    """Return the matches of rules whose plans are not remembered."""
+    return cep.match_all(events, fresh(rules))
+
+
 def ordered_rows(events: Any, rules: Mapping[str, str]) -> int:
     """Return how many rows the engine orders, for all rules together."""
     profile = cep.Profile()
@@ -61,11 +68,11 @@ def ordered_rows(events: Any, rules: Mapping[str, str]) -> int:
 def measure_costs(events: str, size: int, repeats: int) -> Costs:
     """Return what an event, a rule and a row cost, by a few rules over `size` events."""
     nothing, few, more = pq.read_table(events).slice(0, 0), same_keys(CALIBRATED), same_keys(CALIBRATED + PLANNED)
-    without, together = (least_cpu(lambda rules=rules: cep.match_all(nothing, fresh(rules)), repeats) for rules in (few, more))
+    without, together = (least_cpu(partial(_match_fresh, nothing, rules), repeats) for rules in (few, more))
     rule = max(0.0, together - without) / PLANNED
     quiet = {"none": _NOTHING, "nothing": _NOTHING}
-    event = max(0.0, least_cpu(lambda: cep.match_all(events, fresh(quiet)), repeats) - len(quiet) * rule) / size
-    left = least_cpu(lambda: cep.match_all(events, fresh(few)), repeats) - size * event - len(few) * rule
+    event = max(0.0, least_cpu(partial(_match_fresh, events, quiet), repeats) - len(quiet) * rule) / size
+    left = least_cpu(partial(_match_fresh, events, few), repeats) - size * event - len(few) * rule
     return Costs(event, rule, max(0.0, left) / max(1, ordered_rows(events, few)))
 
 
@@ -86,7 +93,7 @@ def lines(events: str, size: int, counts: Sequence[int], repeats: int) -> Iterat
         for number in counts:
             some = dict(list(rules.items())[:number])
             rows = ordered_rows(events, some)
-            taken = least_cpu(lambda some=some: cep.match_all(events, fresh(some)), repeats)
+            taken = least_cpu(partial(_match_fresh, events, some), repeats)
             told = costs.of(size, number, rows)
             processors = costs.of(A_DAY, number, rows * A_DAY // size) / 86_400
             yield f"| {kind} | {number:,} | {rows:,} | {taken:.2f} | {told:.2f} | {taken / told:.2f} | {processors:.2f} |"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,11 @@ def lines(events: Any, floor: float, kinds: Sequence[str], counts: Sequence[int]
     for kind in kinds:
         rules = KINDS[kind](max(counts))
         compare(events, rules)
-        one = least_cpu(lambda rules=rules: cep.match(events, next(iter(rules.values()))), repeats)
+        one = least_cpu(partial(cep.match, events, next(iter(rules.values()))), repeats)
         for count in counts:
             some = dict(list(rules.items())[:count])
             matches = cep.match_all(events, some).num_rows
-            taken = least_cpu(lambda some=some: cep.match_all(events, some), repeats)
+            taken = least_cpu(partial(cep.match_all, events, some), repeats)
             found.append(f"| {kind} | {count:,} | {taken:.2f} | {taken / one:.1f} | {taken / floor:.1f} | {matches:,} |")
     return found
 

@@ -135,8 +135,19 @@ def _line(frame: DataFrame, name: str, keys: int, skewed: bool, repeats: int) ->
     for _ in range(repeats):
         for way, ask in ways.items():
             best[way] = taken(ask, best[way])
-    told = of_shuffle.counts["tasks"], of_shuffle.streams, of_files.scan
-    line = Line(keys, skewed, *best.values(), answers[WHOLE], *told)
+    line = Line(
+        keys,
+        skewed,
+        bare=best[BARE],
+        whole=best[WHOLE],
+        auto=best[AUTO],
+        files_whole=best[FILES_WHOLE],
+        files=best[FILES_AUTO],
+        matches=answers[WHOLE],
+        tasks=of_shuffle.counts["tasks"],
+        streams=of_shuffle.streams,
+        pieces=of_files.scan,
+    )
     print(line, file=sys.stderr)
     return line
 

@@ -54,7 +54,10 @@ def ours(frame: DataFrame, pattern: str) -> int:
 
 
 def ways(frame: DataFrame, key: str) -> dict[str, Callable[[], int]]:
-    plain = {BARE: partial(bare, frame, key, ordered=False), SORTED: partial(bare, frame, key, ordered=True)}
+    plain: dict[str, Callable[[], int]] = {
+        BARE: partial(bare, frame, key, ordered=False),
+        SORTED: partial(bare, frame, key, ordered=True),
+    }
     return plain | {f"{OURS}, {name}": partial(ours, frame, pattern.format(key=key)) for name, pattern in PATTERNS.items()}
 
 

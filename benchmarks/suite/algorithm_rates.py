@@ -5,16 +5,17 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import partial
+from typing import get_args
 
 import pyarrow as pa
 
 from benchmarks.baselines.floors import best_seconds
 from benchmarks.baselines.measure import OUTPUTS, Case, Disagreement, events_of, match_count, run_match
+from gpu_cep.choices import EventAlgorithm
 from gpu_cep.errors import MatchLimitExceeded, UnsupportedError
-from gpu_cep.plan.settings import EVENT_ALGORITHMS
 
 # The oracle is no contestant.
-ALGORITHMS = tuple(name for name in EVENT_ALGORITHMS if name != "brute_force")
+ALGORITHMS: tuple[EventAlgorithm, ...] = tuple(name for name in get_args(EventAlgorithm) if name != "brute_force")
 MOST_STEPS = 100_000_000
 # A run that takes longer is not repeated.
 PATIENCE = 1.0  # seconds
@@ -48,7 +49,7 @@ def _by_all(case: Case, events: pa.Table, output: str, repeats: int) -> list[Alg
     return rates
 
 
-def _rate(case: Case, events: pa.Table, output: str, algorithm: str, repeats: int) -> AlgorithmRate:
+def _rate(case: Case, events: pa.Table, output: str, algorithm: EventAlgorithm, repeats: int) -> AlgorithmRate:
     run = partial(run_match, case, events, output, 1, algorithm=algorithm, max_steps=MOST_STEPS)
     rate = partial(AlgorithmRate, case.workload.name, output, algorithm, case.events)
     try:

@@ -114,7 +114,9 @@ def _figures_of(
 def markdown(before: Mapping[str, Any], after: Mapping[str, Any], found: Sequence[Change]) -> str:
     """Return the page: each part in short, then the figures that are farthest apart."""
     runs = [("", "machine", "cores", "day", "commit", "extent", "load"), _run("before", before), _run("after", after)]
-    parts = [("part", "figures", "mean ratio of seconds", "mean ratio in floors", "slowest in floors", "fastest in floors")]
+    parts: list[tuple[str, ...]] = [
+        ("part", "figures", "mean ratio of seconds", "mean ratio in floors", "slowest in floors", "fastest in floors")
+    ]
     for part in dict.fromkeys(change.part for change in found):
         own = [change for change in found if change.part == part]
         in_floors = [change.in_floors for change in own]
@@ -141,8 +143,12 @@ def _run(name: str, record: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _row(change: Change) -> tuple[str, ...]:
-    show = (lambda value: f"{value / 2**20:,.0f} MiB") if change.part in NOT_SECONDS else (lambda value: f"{1e3 * value:,.1f} ms")
-    return change.part, change.name, show(change.before), show(change.after), f"{change.ratio:.2f}", f"{change.in_floors:.2f}"
+    shown = (_shown(change.part, value) for value in (change.before, change.after))
+    return change.part, change.name, *shown, f"{change.ratio:.2f}", f"{change.in_floors:.2f}"
+
+
+def _shown(part: str, value: float) -> str:
+    return f"{value / 2**20:,.0f} MiB" if part in NOT_SECONDS else f"{1e3 * value:,.1f} ms"
 
 
 def main(argv: list[str]) -> int:

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ def asked(name: str, path: str, repeats: int) -> Asked:
     times: dict[str, list[Seconds]] = {way: [] for way in WAYS}
     for _ in range(repeats):
         for way, does in WAYS.items():
-            times[way].append(timed(lambda does=does: does(path, question))[0])
+            times[way].append(timed(partial(does, path, question))[0])
     least = {way: Seconds(*map(min, zip(*taken, strict=True))) for way, taken in times.items()}
     spent = {way: Spent(each.cpu, each.clock, _peak(path, name, way)) for way, each in least.items()}
     return Asked(name, found.num_rows, profile.groups, spent)

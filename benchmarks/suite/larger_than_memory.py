@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -30,12 +31,23 @@ from benchmarks.record.folders import RESULTS, ROOT
 from benchmarks.record.large_files import AT_ONCE, GIB, OTHERS, SLICED, TABLE, Ran
 from benchmarks.record.machine import environment, name_on
 from benchmarks.record.memory import peak_bytes
+from gpu_cep.choices import AfterMatch, TableOutput
 from gpu_cep.plan.settings import memory_bytes
 
 EVENTS, FITS, REPEATS = 100_000_000, 10_000_000, 3
 CHUNK, GROUP = 1 << 22, 1 << 18
 SYMBOLS, STEP = 1_000, 260_000  # microseconds between two events
-QUESTIONS = {
+
+
+class Asking(TypedDict, total=False):
+    """The further keywords that a question is asked with."""
+
+    output: TableOutput
+    after_match: AfterMatch
+    gap: str
+
+
+QUESTIONS: dict[str, tuple[str, Asking]] = {
     "count": (
         "PARTITION BY symbol PATTERN SEQ(up, down+) WHERE up.price > 104 AND down[i].price < prev(down.price) WITHIN 10 minutes",
         {"output": "count"},
@@ -124,7 +136,7 @@ def markdown(took: Mapping[str, Mapping[str, Ran]], where: Mapping[str, str], ev
     return "\n\n".join(sections) + "\n"
 
 
-def _settings(options: Mapping[str, str]) -> str:
+def _settings(options: Mapping[str, object]) -> str:
     return "".join(f", `{name}={value}`" for name, value in options.items())
 
 

@@ -10,12 +10,11 @@ table. It prints the page and writes it with its record to ``benchmarks/results/
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ import pyarrow as pa
 import gpu_cep as cep
 from benchmarks.record import pages, pushes
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import commit, processor_name, slug
+from benchmarks.record.machine import environment, name_on
 from benchmarks.record.pushes import Pushed, Read
 
 PUSH, PUSHES, WINDOWS, KEYS = 1_000, 30, (1_000, 10_000, 100_000), (10, 10_000)
@@ -63,7 +62,7 @@ def measure(question: str, window: int, keys: int, push: int, pushes: int, threa
     whole = min(seconds(lambda: cep.match(full, text, threads=threads, **options)) for _ in range(3))
     live.push(full)
     parts = [events_from(window + number * push, push, keys) for number in range(pushes + 2)]
-    took = [seconds(lambda part=part: live.push(part)) for part in parts]
+    took = [seconds(partial(live.push, part)) for part in parts]
     # the first ones choose algorithms
     return Pushed(question, window, keys, push, tuple(took[2:]), whole, live.clock.reported)
 
@@ -102,7 +101,7 @@ def measured(asked: argparse.Namespace) -> tuple[list[Pushed], list[Read]]:
     return pushed, by_batch
 
 
-def markdown(pushed: Sequence[Pushed], by_batch: Sequence[Read], where: dict[str, Any], threads: int) -> str:
+def markdown(pushed: Sequence[Pushed], by_batch: Sequence[Read], where: Mapping[str, str], threads: int) -> str:
     """Return the page of a record."""
     questions = pages.table([("question", "text"), *((name, f"`{text}`") for name, (text, _) in QUESTIONS.items())])
     sections = [
@@ -121,14 +120,13 @@ def markdown(pushed: Sequence[Pushed], by_batch: Sequence[Read], where: dict[str
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print and record what pushes take."""
     asked = _parser().parse_args(arguments)
-    where = {"machine": processor_name(), "cores": os.cpu_count(), "day": date.today().isoformat(), "load": f"{os.getloadavg()[0]:.1f}"}
-    where["commit"] = commit()
+    where = environment()
     pushed, by_batch = measured(asked)
     page = markdown(pushed, by_batch, where, asked.threads)
     record = {"environment": where, "threads": asked.threads, "pushes": [asdict(each) for each in pushed]}
     record["reads"] = [asdict(each) for each in by_batch]
     print(page)
-    print(*pages.write(asked.out, f"pushes-{slug(where['machine'])}-{where['day']}", page, record), sep="\n")
+    print(*pages.write(asked.out, name_on(where, "pushes"), page, record), sep="\n")
     return 0
 
 

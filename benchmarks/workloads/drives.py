@@ -53,7 +53,7 @@ def car_reports(events: int, cars: int = CARS, aggressive: float = AGGRESSIVE, s
     seconds = -(-events // cars)
     speeds = np.ascontiguousarray(_speeds(rng, cars * (seconds + 1), aggressive).reshape(cars, seconds + 1).T)  # a row for each second
     positions = np.cumsum(np.concatenate([rng.uniform(0, EXPRESSWAY, (1, cars)), (speeds[:-2] + speeds[1:-1]) / 2]), axis=0)
-    columns = {
+    columns: dict[str, np.ndarray] = {
         "ts": np.repeat(np.arange(seconds), cars),
         "car_id": np.tile(rng.permutation(cars).astype(np.int32), seconds),
         "position": positions.reshape(-1),
@@ -89,5 +89,5 @@ def _speeds(rng: np.random.Generator, seconds: int, aggressive: float) -> np.nda
     lengths[:, 3] = rng.integers(*PAUSE, cycles)
     ends = np.cumsum(lengths)
     reached = np.stack([high, high, following, following], axis=1).reshape(-1)
-    even = np.interp(np.arange(seconds), np.concatenate([[0.0], ends]), np.concatenate([low[:1], reached]))
+    even: np.ndarray = np.interp(np.arange(seconds), np.concatenate([[0.0], ends]), np.concatenate([low[:1], reached]))
     return even * (1 + rng.uniform(-JITTER, JITTER, seconds))

@@ -41,7 +41,7 @@ _UTC = frozenset(("UTC", "Etc/UTC", "Z", "GMT", "+00:00"))
 _log = logging.getLogger("gpu_cep")
 
 
-def rapids_conf(*, cores: int, python_share: float = 0.4, tasks_on_gpu: int = 2) -> dict[str, str]:
+def rapids_conf(*, cores: int, python_share: float = 0.4, tasks_on_gpu: int = 2) -> dict[str, bool | float | int | str | None]:
     """Return a configuration for a cluster with the RAPIDS Accelerator.
 
     It is for ``SparkSession.builder.config(map=…)`` or spark-submit. The

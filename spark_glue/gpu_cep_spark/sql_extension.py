@@ -8,7 +8,7 @@ EXTENSION = "gpu_cep.spark.Extension"
 JAR = Path(__file__).with_name("extension.jar")
 
 
-def sql_conf() -> dict[str, str]:
+def sql_conf() -> dict[str, bool | float | int | str | None]:
     """Return a configuration with which ``spark.sql`` and all SQL clients take MATCH_RECOGNIZE.
 
     It is for ``SparkSession.builder.config(map=…)``, spark-submit, spark-sql, the

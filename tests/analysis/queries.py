@@ -24,7 +24,7 @@ from gpu_cep.analysis.types import (
     timestamp,
 )
 from gpu_cep.errors import PatternError, UnsupportedError
-from gpu_cep.lang.parser import parse
+from tests.event_queries import event_query
 
 SCHEMA = Schema(
     (
@@ -48,7 +48,7 @@ SCHEMA = Schema(
 
 
 def bound(text: str, **options: Any) -> BoundPattern:
-    return bind(parse(text), SCHEMA, Options(**options), text)
+    return bind(event_query(text), SCHEMA, Options(**options), text)
 
 
 def faults(error: type[PatternError] | type[UnsupportedError], text: str, **options: Any) -> list[str]:

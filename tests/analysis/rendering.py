@@ -1,4 +1,4 @@
-"""Bound expressions as readable text, for explain and for errors. Casts are written out."""
+"""Write bound expressions as readable text, with their casts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol
 
 from gpu_cep.analysis.bound import EventVariable
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Constants, Field, Operation, Place, split_case
-from gpu_cep.analysis.computed_columns import ComputedColumn
+from gpu_cep.analysis.computed_columns import Computed, ComputedColumn
 from gpu_cep.analysis.literals import SECONDS_PER_DAY
 from gpu_cep.analysis.types import TICKS_PER_SECOND, DataType, Kind, Schema
 
@@ -53,16 +53,16 @@ class Naming(Protocol):
     def variables(self) -> tuple[EventVariable, ...]: ...
 
     @property
-    def computed(self) -> Sequence[ComputedColumn]: ...
+    def computed(self) -> Sequence[Computed]: ...
 
 
 def render(bound: Bound, naming: Naming) -> str:
     """`bound` as text in the query language."""
     match bound:
-        case Constant(value, type):
-            return _constant(value, type)
-        case Constants(values, type):
-            return ", ".join(_constant(value, type) for value in values)
+        case Constant():
+            return _constant(bound.value, bound.type)
+        case Constants():
+            return ", ".join(_constant(value, bound.type) for value in bound.values)
         case Field(variable, column, _, place):
             return _column(column, naming.variables[variable].name, naming, _FORMS[place])
         case Aggregation(function, variable, column, running=running):
@@ -84,6 +84,7 @@ def _column(column: int, variable: str, naming: Naming, form: str = "{}") -> str
     if column < width:
         return form.format(f"{variable}.{naming.schema.names[column]}")
     computed = naming.computed[column - width]
+    assert isinstance(computed, ComputedColumn), computed
     arguments = (_column(computed.column, variable, naming, form), *(render(constant, naming) for constant in computed.constants))
     return f"{computed.function}({', '.join(arguments)})"
 
@@ -96,7 +97,7 @@ def _operation(bound: Operation, naming: Naming) -> str:
     if bound.name == "case":
         return _case(bound, naming)
     first = bound.arguments[0]
-    rest = [render(argument, naming) for argument in bound.arguments[1:]]
+    others = [render(argument, naming) for argument in bound.arguments[1:]]
     match bound.name:
         case "not":
             return f"NOT {_enclosed(first, _NOT, naming)}"
@@ -105,12 +106,12 @@ def _operation(bound: Operation, naming: Naming) -> str:
         case "is_null":
             return f"{_enclosed(first, _POSTFIX + 1, naming)} IS NULL"
         case "like":
-            return f"{_enclosed(first, _POSTFIX + 1, naming)} LIKE {rest[0]}"
+            return f"{_enclosed(first, _POSTFIX + 1, naming)} LIKE {others[0]}"
         case "in":
-            return f"{_enclosed(first, _POSTFIX + 1, naming)} IN ({', '.join(rest)})"
+            return f"{_enclosed(first, _POSTFIX + 1, naming)} IN ({', '.join(others)})"
         case "cast":
             return f"CAST({render(first, naming)} AS {bound.type})"
-    return f"{bound.name}({', '.join([render(first, naming), *rest])})"
+    return f"{bound.name}({', '.join([render(first, naming), *others])})"
 
 
 def _case(bound: Operation, naming: Naming) -> str:

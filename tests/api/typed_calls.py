@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, assert_type
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep.display.plotting import Timeline
@@ -23,6 +23,10 @@ def results(table: Any, frame: DataFrame, query: str) -> None:
     assert_type(cep.events(frame), cep.SparkEvents)
     assert_type(cep.events(frame, partition_by=["a", "b"]).match(query, output="events"), DataFrame)
     assert_type(cep.events(frame).count(query), int)
+
+
+def sessions() -> None:
+    assert_type(SparkSession.builder.config(map=cep.sql_conf()).config(map=cep.rapids_conf(cores=8)).getOrCreate(), SparkSession)
 
 
 def roles(table: Any, query: str) -> None:

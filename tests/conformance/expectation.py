@@ -9,11 +9,11 @@ from hypothesis import assume
 
 import gpu_cep
 from gpu_cep.errors import UnsupportedError
-from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events
 from gpu_cep.oracle.events import Match
 from gpu_cep.oracle.options import EventOptions
 from tests.drawn.queries import Case
+from tests.event_queries import event_query
 
 LIMIT = 2_000
 
@@ -21,7 +21,7 @@ LIMIT = 2_000
 def expected(case: Case) -> list[Match]:
     """The oracle's matches; cases that are too much work for it are left out."""
     try:
-        return events.matches(parse(case.text), case.events, EventOptions(**case.options), limit=LIMIT)
+        return events.matches(event_query(case.text), case.events, EventOptions(**case.options), limit=LIMIT)
     except UnsupportedError:
         assume(False)
         raise

@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.lang.parser import parse
 from gpu_cep.oracle import events as oracle
 from gpu_cep.oracle.options import EventOptions
+from tests.event_queries import event_query
 
 NEXT, ANY = "skip_till_next_match", "skip_till_any_match"
 # So many single variables precede all that a case is about.
@@ -45,12 +45,12 @@ class Wide:
     def matches(self, strategy: str) -> list[dict[str, tuple[int, ...]]]:
         """By the oracle: all matches of the body alone, each behind the one binding of the variables ahead; else those of the whole."""
         if strategy == NEXT:
-            return oracle.matches(parse(self.text), self.events, EventOptions(strategy=strategy))
+            return oracle.matches(event_query(self.text), self.events, EventOptions(strategy=strategy))
         events = self.events
         x = events["x"].to_pylist()
         alone = f"PATTERN SEQ({self.body}) WHERE {self.condition.format(first=x[0], late=x[AHEAD - 1])}"
         ahead = {f"v{v}": (v,) for v in range(AHEAD)}
-        found = oracle.matches(parse(alone), events.slice(AHEAD), EventOptions(strategy=strategy))
+        found = oracle.matches(event_query(alone), events.slice(AHEAD), EventOptions(strategy=strategy))
         return in_order({**ahead, **{name: tuple(AHEAD + row for row in rows) for name, rows in match.items()}} for match in found)
 
 

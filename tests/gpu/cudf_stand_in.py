@@ -151,8 +151,9 @@ class Series(Index):
 
 
 class DataFrame:
-    def __init__(self, series):
+    def __init__(self, series, table=None):
         self.series = series
+        self.table = table
 
     @property
     def columns(self):
@@ -171,9 +172,7 @@ class DataFrame:
 
     @classmethod
     def from_arrow(cls, table):
-        made = cls({})
-        made.table = pa.table([column_from_arrow(column) for column in table.columns], table.schema.names)
-        return made
+        return cls({}, pa.table([column_from_arrow(column) for column in table.columns], table.schema.names))
 
 
 def column_from_arrow(column):
@@ -205,9 +204,14 @@ def frame(device, table, text=OBJECT, masked=True, offset=0):
 
 def module():
     """What ``import cudf`` gives."""
-    found = types.ModuleType("cudf")
-    found.DataFrame, found.Series, found.CategoricalDtype = DataFrame, Series, CategoricalDtype
-    found.api = types.SimpleNamespace(types=types.SimpleNamespace(is_string_dtype=is_string_dtype))
+    api = types.SimpleNamespace(types=types.SimpleNamespace(is_string_dtype=is_string_dtype))
+    return module_of("cudf", DataFrame=DataFrame, Series=Series, CategoricalDtype=CategoricalDtype, api=api)
+
+
+def module_of(name, **members):
+    """A module with such members."""
+    found = types.ModuleType(name)
+    vars(found).update(members)
     return found
 
 
@@ -262,10 +266,8 @@ def pylibcudf_module(device, reads):
         plain = [pa.table([column.cast(type_in_cudf(column.type)) for column in part.columns], part.column_names) for part in parts]
         return types.SimpleNamespace(device=device, table=pa.concat_tables(plain))
 
-    found = types.ModuleType("pylibcudf")
     reader = types.SimpleNamespace(ParquetReaderOptions=ParquetReaderOptions, read_parquet=read_parquet)
-    found.io = types.SimpleNamespace(SourceInfo=list, parquet=reader)
-    return found
+    return module_of("pylibcudf", io=types.SimpleNamespace(SourceInfo=list, parquet=reader))
 
 
 def check_schemas(files, options):

@@ -8,12 +8,12 @@ import numpy as np
 
 from gpu_cep_kernels.matches import aggregates, negations
 from gpu_cep_kernels.matches import flat_matches as match_kernels
+from gpu_cep_kernels.matches.flat_matches import FlatMatches
 from gpu_cep_kernels.rules.interpreter import CODE, evaluate_rows
 from gpu_cep_kernels.rules.tables import ProgramTable
 from tests.kernel_cases.calls import Call, KernelCase, cases
 from tests.kernel_cases.inputs import (
     Array,
-    FlatMatches,
     Random,
     column_bank,
     flags,

@@ -80,7 +80,7 @@ def _sequence(enters: Array, repeats: Array) -> runs.Sequence:
     return runs.Sequence(enters, np.array([1, 2, 4], enters.dtype), np.array([-1, 0, 1]), until, np.array([1, 1, 2]), maximum)
 
 
-def _reading(size: int, random: Random, time: Any = np.int64, word: Any = np.uint8) -> tuple[Any, ...]:
+def _reading(size: int, random: Random, time: Any = np.int64, word: Any = np.uint8) -> tuple[Array, Any, runs.Sequence]:
     """The clock and the length of windows, and a sequence; each event may enter one variable, and often repeats the one before."""
     events = streams(size, random, time=time)
     letters = random.integers(0, 4, size)
@@ -197,7 +197,7 @@ def _picking(size: int, random: Random, slots: int) -> Call:
 def _gathering(size: int, random: Random, slots: int) -> Call:
     counts = random.integers(1, 4, (size, 3)).astype(np.int32)
     given = runs.Ranges(np.arange(size), np.arange(size) + counts.sum(axis=1), counts)
-    gathered = runs.Ranges(*(np.zeros_like(array) for array in given))
+    gathered = runs.Ranges._make(np.zeros_like(array) for array in given)
     return Call(size, (random.permutation(size), given, gathered))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -22,13 +23,13 @@ def lanes(*drawn: str, ts: Sequence[object] | None = None, **columns: Sequence[o
     return pa.table({"ts": times, **truths, **{name: list(values) for name, values in columns.items()}})
 
 
-def found(pattern: str, events: pa.Table, define: str = "A AS a, B AS b", *, limit: int = 10_000, **options: object) -> list[IntervalMatch]:
+def found(pattern: str, events: pa.Table, define: str = "A AS a, B AS b", *, limit: int = 10_000, **options: Any) -> list[IntervalMatch]:
     """The matches of `pattern`, which may go on with WITHIN and RETURN, over the situations that `define` names."""
     query = parse(f"DEFINE {define} PATTERN {pattern}")
     assert isinstance(query, IntervalQuery)
     return intervals.matches(query, events, IntervalOptions(**options), limit=limit)
 
 
-def detected(pattern: str, events: pa.Table, define: str = "A AS a, B AS b", **options: object) -> list[object]:
+def detected(pattern: str, events: pa.Table, define: str = "A AS a, B AS b", **options: Any) -> list[object]:
     """When each match is detected early."""
     return [match.detected_at for match in found(pattern, events, define, detect="early", **options)]

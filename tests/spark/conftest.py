@@ -57,8 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session", autouse=True)
 def patience() -> None:
     """Lets reports wait for what Spark tells of an action behind its end, however busy the machine is."""
-    for module in (row_metrics, run_report):
-        module._PATIENCE = 300.0
+    row_metrics._PATIENCE = run_report._PATIENCE = 300.0
 
 
 @pytest.fixture(scope="session")
@@ -94,5 +93,5 @@ def rocks(spark: SparkSession) -> Iterator[None]:
     for name, value in given.items():
         spark.conf.set(name, value)
     yield
-    for name, value in before.items():
-        spark.conf.unset(name) if value is None else spark.conf.set(name, value)
+    for name, set_before in before.items():
+        spark.conf.unset(name) if set_before is None else spark.conf.set(name, set_before)

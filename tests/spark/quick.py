@@ -10,7 +10,7 @@ from py4j.java_gateway import JavaClass, JVMView
 if TYPE_CHECKING:
     import pytest
 
-SETTINGS = {
+SETTINGS: dict[str, bool | float | int | str | None] = {
     # a plan that runs once, over few rows, is interpreted sooner than compiled
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",

@@ -105,8 +105,8 @@ def end() -> pa.Table:
 
 def session_of_its_own() -> SparkSession:
     """The session of a process of its own, with as many partitions of the state as tests have."""
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", STORE: ROCKS, CHANGELOG: "true"}
-    return SparkSession.builder.master("local[2]").config(map=SETTINGS | settings).getOrCreate()
+    given = {**SETTINGS, "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", STORE: ROCKS, CHANGELOG: "true"}
+    return SparkSession.builder.master("local[2]").config(map=given).getOrCreate()
 
 
 if __name__ == "__main__":
