@@ -58,14 +58,14 @@ def _time(length: ast.Window) -> ast.Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Alternatives:
-    """A constraint; `semicolon` is the place of the semicolon behind it, or None."""
+class WrittenConstraint:
+    """A constraint as it is written; `semicolon` is the place of the semicolon behind it, or None."""
 
     constraint: Constraint
     semicolon: Span | None
 
 
-def constraints_of(parts: tuple[Alternatives, ...], ending: Ending | None) -> tuple[Constraint, ...]:
+def constraints_of(parts: tuple[WrittenConstraint, ...], ending: Ending | None) -> tuple[Constraint, ...]:
     """Return the constraints of a query; raise a fault if anything follows a closing semicolon."""
     for part in parts if ending is not None else parts[:-1]:
         if part.semicolon is not None:
@@ -73,13 +73,13 @@ def constraints_of(parts: tuple[Alternatives, ...], ending: Ending | None) -> tu
     return tuple(part.constraint for part in parts)
 
 
-def _constraints(span: Span, children: list[Any]) -> tuple[Alternatives, ...]:
-    return tuple(child for child in children if isinstance(child, Alternatives))
+def _constraints(span: Span, children: list[Any]) -> tuple[WrittenConstraint, ...]:
+    return tuple(child for child in children if isinstance(child, WrittenConstraint))
 
 
-def _constraint(span: Span, children: list[Any]) -> Alternatives:
+def _constraint(span: Span, children: list[Any]) -> WrittenConstraint:
     relations = tuple(child for child in children if isinstance(child, Relation))
-    return Alternatives(Constraint(relations, span=span), None if children[-1] is None else span_of(children[-1]))
+    return WrittenConstraint(Constraint(relations, span=span), None if children[-1] is None else span_of(children[-1]))
 
 
 def _relation(span: Span, children: list[Any]) -> Relation:

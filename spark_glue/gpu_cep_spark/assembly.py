@@ -21,7 +21,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep_spark.narrowing.pushdown import are_told_apart, quote
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_sums
-from gpu_cep_spark.tasks.numbered_rows import SENT, Numbering, pack_rows
+from gpu_cep_spark.tasks.numbered_rows import SENT, NumberedRows, pack_rows
 from gpu_cep_spark.tasks.packed_rows import PACKED, unpack
 from gpu_cep_spark.tasks.results import RESULT_ROWS
 
@@ -91,7 +91,7 @@ def _disjoint(found: DataFrame, plan: Plan, keys: list[int], *, packed: bool) ->
     return _by_stream(found, [*keys, len(found.columns) - PACKED]).mapInArrow(partial(take_packed, plan, tuple(keys)), shown)
 
 
-def take_to_number(found: DataFrame, plan: Plan, numbering: Numbering) -> DataFrame:
+def take_to_number(found: DataFrame, plan: Plan, numbering: NumberedRows) -> DataFrame:
     """Return the matches of one stream that ``skip_past_last`` keeps, packed to be numbered; those of settled ones come packed."""
     return _by_stream(found, [len(found.columns) - PACKED]).mapInArrow(partial(take_and_pack, plan, numbering), SENT)
 
@@ -150,7 +150,7 @@ def take_packed(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBa
     yield from take_matches(plan, keys, unsettled)
 
 
-def take_and_pack(plan: Plan, numbering: Numbering, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def take_and_pack(plan: Plan, numbering: NumberedRows, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give the rows of :func:`take_packed` of one stream as :func:`pack_rows` does."""
     taken = (pa.Table.from_batches([rows]) for rows in take_packed(plan, (), batches))
     for packed in pack_rows(numbering, taken):

@@ -21,7 +21,7 @@ from gpu_cep_spark.schemas import batch_schema, spark_schema
 from gpu_cep_spark.slices.cut import Slicing, in_slices, number_of
 from gpu_cep_spark.slices.shuffle_tasks import shuffle, tasks_of_numbers
 from gpu_cep_spark.slices.sums import schema_in_slices
-from gpu_cep_spark.tasks.numbered_rows import IS_ROWS, TO, Numbering, number_rows
+from gpu_cep_spark.tasks.numbered_rows import IS_ROWS, TO, NumberedRows, number_rows
 
 
 def match_in_slices(job: Job, slicing: Slicing) -> DataFrame:
@@ -56,14 +56,14 @@ def _is_numbered(plan: Plan) -> bool:
     return plan.settings.output == "events" and not stream_columns(plan)
 
 
-def _numbering(plan: Plan, rows: pa.Schema, session: SparkSession) -> Numbering:
+def _numbering(plan: Plan, rows: pa.Schema, session: SparkSession) -> NumberedRows:
     """Return how tasks number the matches of slices, which give `rows`."""
     assert plan.slice_key is not None, "rows of events tell their slice"
     slices, matches = map(rows.names.index, (plan.query.column_name(plan.slice_key), "match_id"))
-    return Numbering(rows, slices, matches, tasks_of_numbers(session))
+    return NumberedRows(rows, slices, matches, tasks_of_numbers(session))
 
 
-def _number_matches(found: DataFrame, numbering: Numbering, answer: pa.Schema) -> DataFrame:
+def _number_matches(found: DataFrame, numbering: NumberedRows, answer: pa.Schema) -> DataFrame:
     """Return the rows of schema `answer`, their matches numbered, from those that slices gave packed."""
     shown = tuple(map(numbering.rows.names.index, answer.names))
     sent = found.repartitionById(numbering.tasks, TO).sortWithinPartitions(IS_ROWS)

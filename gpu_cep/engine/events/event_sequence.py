@@ -14,7 +14,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import blocks
-from gpu_cep_kernels.device.interface import HOST, Array, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Backend
 from gpu_cep_kernels.phase_one.rare_events import Nearness, find_spans
 
 # The position of what is no event.
@@ -37,7 +37,7 @@ class EventSequence:
     count: int
     rows: Array | None
     offsets: Indices | None
-    place: Place = HOST
+    place: Backend = HOST
     at_once: int = MOST_EVENTS
 
     def __len__(self) -> int:

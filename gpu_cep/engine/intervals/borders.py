@@ -20,7 +20,7 @@ from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.phase_one.label_events import BLOCK
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
-from gpu_cep_kernels.device.interface import Place
+from gpu_cep_kernels.device.interface import Backend
 from gpu_cep_kernels.intervals.situations import (
     UNKNOWN,
     Gaps,
@@ -67,7 +67,7 @@ def _find_in_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
 
 
 def borders_of_part(
-    plan: IntervalPlan, place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int
+    plan: IntervalPlan, place: Backend, offsets: Indices, times: Array, labels: Array, begin: int, low: int
 ) -> SituationBorders:  # fmt: skip
     """Return the borders at the events from `low` on, then those behind streams that end there with open runs.
 
@@ -78,7 +78,7 @@ def borders_of_part(
 
 
 def _borders_inside(
-    plan: IntervalPlan, place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int
+    plan: IntervalPlan, place: Backend, offsets: Indices, times: Array, labels: Array, begin: int, low: int
 ) -> SituationBorders:  # fmt: skip
     """Return the borders at the events from `low` on; the others are as for :func:`borders_of_part`."""
     xp, size = place.xp, len(times)
@@ -99,7 +99,7 @@ def _borders_inside(
     return SituationBorders(positions, times[crossed], streams, positions - np.int32(1), opened, closed)
 
 
-def _open_ends(place: Place, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> SituationBorders:
+def _open_ends(place: Backend, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> SituationBorders:
     """Return the borders behind streams that end from `low` on with open runs; the others are as for :func:`borders_of_part`."""
     ends, high = offsets[1:], begin + len(times)
     ending = np.flatnonzero((offsets[:-1] < ends) & (low < ends) & (ends <= high))

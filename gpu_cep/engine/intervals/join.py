@@ -26,7 +26,7 @@ from gpu_cep.plan.interval_order import OrderChoice, led_by
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread
-from gpu_cep_kernels.device.interface import HOST, Place
+from gpu_cep_kernels.device.interface import HOST, Backend
 from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.intervals.joins import (
     CandidateRanges,
@@ -69,7 +69,7 @@ class SituationWorkplace:
     `threads`: so many chunks are joined side by side.
     """
 
-    place: Place
+    place: Backend
     chunk: int
     candidates: int
     threads: int
@@ -93,7 +93,7 @@ class Extensions:
     `size`: the number of rows after the join.
     """
 
-    where: Place
+    where: Backend
     begin: int
     rows: Configurations
     level: Level

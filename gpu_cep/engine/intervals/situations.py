@@ -32,7 +32,7 @@ from gpu_cep.errors import EventError
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread, threads_for
-from gpu_cep_kernels.device.interface import HOST, Place
+from gpu_cep_kernels.device.interface import HOST, Backend
 from gpu_cep_kernels.device.primitives import paired_borders
 from gpu_cep_kernels.intervals.joins import Situations
 from gpu_cep_kernels.intervals.situations import SituationBorders, count_crossings, first_reaching, pair_borders
@@ -203,7 +203,7 @@ def _end_at_gap(xp: Any, gap: float, last: Array, end: Array) -> Array:
     return broken
 
 
-def _refuse_lost_gaps(plan: IntervalPlan, place: Place, names: Indices, start: Array, last: Array, end: Array) -> None:
+def _refuse_lost_gaps(plan: IntervalPlan, place: Backend, names: Indices, start: Array, last: Array, end: Array) -> None:
     """Raise EventError if a gap ends a run at its `last` event, where floats are too coarse to add the gap.
 
     A run that is too short then is no situation at any time. `names`: where the runs of each name begin.

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.plan.programs import Program
-from gpu_cep_kernels.device.interface import HOST, Array, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Backend
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.phase_one.neighbour_conditions import mask_by_columns, mask_by_nulls
 from gpu_cep_kernels.rules.interpreter import CODE, combine_floats, combine_ints
@@ -77,7 +77,7 @@ def may_be_null(program: Program, ints: Sequence[Nullable], floats: Sequence[Nul
 
 
 def _combine(
-    name: str, first: int, second: int, program: Program, registers: Mapping[int, Column], size: int, failed: Column, place: Place = HOST
+    name: str, first: int, second: int, program: Program, registers: Mapping[int, Column], size: int, failed: Column, place: Backend = HOST
 ) -> Column:  # fmt: skip
     """Return the result of one operation on whole columns at `place`; sums of integers mark where they `failed`."""
     if name == "const_int":
@@ -97,7 +97,7 @@ def _combine(
 
 
 def mask_by_column_program(
-    program: Program, bank: ColumnBank, places: Sequence[Span], others: Any, labels: Array, place: Place
+    program: Program, bank: ColumnBank, places: Sequence[Span], others: Any, labels: Array, place: Backend
 ) -> bool:  # fmt: skip
     """Keep the bits `others` alone in those `labels` at which a program of :func:`is_column_program` does not hold.
 

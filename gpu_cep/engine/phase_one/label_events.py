@@ -37,7 +37,7 @@ from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import blocks, slices, spread, threads_for
-from gpu_cep_kernels.device.interface import HOST, Place
+from gpu_cep_kernels.device.interface import HOST, Backend
 from gpu_cep_kernels.device.primitives import merged_words
 from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.label_masks import compact, mask_by_code, mask_by_comparison, mask_by_packed_code, mask_by_truth
@@ -108,7 +108,7 @@ class HostLabelEngine:
     """The CPU's operations of labelling: a vectorised loop for each comparison."""
 
     events: EventColumns
-    place: Place = HOST
+    place: Backend = HOST
 
     def label_codes(self, planned: CodeProperty) -> tuple[FoundCodes | _KnownCodes, Values]:
         """Return codes for the values of a text column, and the values that the codes stand for.

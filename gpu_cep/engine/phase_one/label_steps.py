@@ -27,7 +27,7 @@ from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, Plan, Prog
 from gpu_cep.plan.programs import Program
 from gpu_cep.plan.timeouts import TIMEOUT
 from gpu_cep.records import record
-from gpu_cep_kernels.device.interface import Array, Place
+from gpu_cep_kernels.device.interface import Array, Backend
 from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.rules.scalars import COMPARISONS
@@ -91,7 +91,7 @@ class LabelEngine(Protocol):
     """The operations of labelling that the CPU and a card implement in different ways."""
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Backend:
         """Return where arrays lie and kernels run."""
 
     @property

@@ -15,7 +15,7 @@ from gpu_cep.engine.row_patterns.columns import ordered_bank
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.errors import EventError
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
-from gpu_cep_kernels.device.interface import HOST, Array, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Backend
 from gpu_cep_kernels.row_patterns.tables import PartitionPieces
 from gpu_cep_kernels.rules.tables import ColumnBank
 
@@ -66,7 +66,7 @@ def rows_inside(condition: NeighbourCondition, length: int) -> tuple[int, int]:
 
 
 def judge_columns(
-    condition: NeighbourCondition, bank: ColumnBank, low: int, labels: Array, others: Any, place: Place = HOST
+    condition: NeighbourCondition, bank: ColumnBank, low: int, labels: Array, others: Any, place: Backend = HOST
 ) -> bool:  # fmt: skip
     """Clear the bit of a condition's variable in `labels`, those of the rows from `low` of the bank on, where it does not hold.
 

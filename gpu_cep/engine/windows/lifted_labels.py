@@ -19,7 +19,7 @@ from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import LiftedCondition
 from gpu_cep.records import record
-from gpu_cep_kernels.device.interface import Array, HostArray, Place
+from gpu_cep_kernels.device.interface import Array, Backend, HostArray
 from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.labels_decide.runs import Sequence
@@ -38,7 +38,7 @@ class NeighbourEvents:
     - bank: the columns that conditions read; the batch's first event stands in row `base`.
     """
 
-    place: Place
+    place: Backend
     words: Array
     begins: Array
     times: Array
@@ -155,7 +155,7 @@ def _bits_of(variables: tuple[int, ...], kind: np.dtype[Any]) -> HostArray:
     return np.array([1 << v for v in variables], np.uint64).astype(kind)
 
 
-def sequence_over(place: Place, tables: MatcherTables, labels: LiftedLabels, fill: Callable[[Array, Any, Array], None]) -> Sequence:
+def sequence_over(place: Backend, tables: MatcherTables, labels: LiftedLabels, fill: Callable[[Array, Any, Array], None]) -> Sequence:
     """Return the table of the sequence that kernels read matches from, at `place`.
 
     ``fill(repeats, bit, until)`` writes for each event the first one from it on that lacks the bit,

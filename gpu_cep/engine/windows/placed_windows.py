@@ -14,7 +14,7 @@ import numpy as np
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
-from gpu_cep_kernels.device.interface import HOST, Array, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Backend
 from gpu_cep_kernels.phase_one.window_conditions import NextEvents, chain_windows, judge_windows, keep_windows
 from gpu_cep_kernels.phase_one.windows import WindowLimits, window_ends
 from gpu_cep_kernels.rules.tables import PatternTable
@@ -28,7 +28,7 @@ class PlacedWindows:
     which events follow e, for some of the query's variables.
     """
 
-    place: Place
+    place: Backend
     labels: Array
     limits: WindowLimits
     next_events: NextEvents
@@ -107,7 +107,7 @@ def keep_chained(windows: PlacedWindows, starts: Array, pattern: PatternTable, *
     return _select(windows.place, holds, starts, earliest)
 
 
-def _select(place: Place, holds: Array, starts: Array, earliest: Array) -> Candidates:
+def _select(place: Backend, holds: Array, starts: Array, earliest: Array) -> Candidates:
     """Return the candidates that hold."""
     if place is HOST:
         # one pass in place, which is faster than to gather

@@ -12,7 +12,7 @@ from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.windows.placed_windows import Candidates, PlacedWindows, candidate_ends
 from gpu_cep.plan.event_plan import PlannedBranch
 from gpu_cep.plan.states import StateSpace, Transition
-from gpu_cep_kernels.device.interface import Array, Place
+from gpu_cep_kernels.device.interface import Array, Backend
 from gpu_cep_kernels.device.packing import to_device
 from gpu_cep_kernels.labels_decide.counting import CountScratch, LabelledEvents, Moves, StateTable, count_matches
 from gpu_cep_kernels.rules.scalars import UNBOUNDED
@@ -36,7 +36,7 @@ def count_by_states(branch: PlannedBranch, space: StateSpace, windows: PlacedWin
     return totals
 
 
-def tile_size(place: Place, candidates: int) -> int:
+def tile_size(place: Backend, candidates: int) -> int:
     """Return how many candidates are counted one after another: each slot has a tile, unless that would be of few."""
     return max(_LEAST, -(-candidates // place.slots(max(1, candidates))))
 

@@ -11,7 +11,7 @@ from gpu_cep.lang import ast as tree
 from gpu_cep.lang.builder.constants import name
 from gpu_cep.lang.builder.expressions import Expression, Value, condition, operand
 from gpu_cep.lang.builder.patterns import Variable, name_of
-from gpu_cep.lang.builder.references import EarlierEvents, EarlierValues, Place, public
+from gpu_cep.lang.builder.references import BoundEvent, EarlierEvents, EarlierValues, public
 
 Values = Expression | EarlierValues
 
@@ -88,7 +88,7 @@ def max(attribute: Values) -> Expression:
     return _aggregate("max", attribute)
 
 
-def count(counted: Values | Variable | Place | EarlierEvents) -> Expression:
+def count(counted: Values | Variable | BoundEvent | EarlierEvents) -> Expression:
     """Return the number of events bound, or of those where the attribute is not NULL.
 
     >>> from gpu_cep.lang.builder import count, var
@@ -99,7 +99,7 @@ def count(counted: Values | Variable | Place | EarlierEvents) -> Expression:
     match counted:
         case Variable():
             return Expression(tree.Aggregate("count", name_of(counted), None))
-        case Place(ast=tree.Reference(variable=str(variable), index=tree.EachIndex())):
+        case BoundEvent(ast=tree.Reference(variable=str(variable), index=tree.EachIndex())):
             return Expression(tree.Aggregate("count", variable, None))
         case EarlierEvents():
             return Expression(tree.Aggregate("count", counted.variable, None, running=True))

@@ -10,7 +10,7 @@ from gpu_cep.lang import ast as tree
 from gpu_cep.lang.builder.constants import name, whole
 from gpu_cep.lang.builder.expressions import Expression, condition
 from gpu_cep.lang.builder.queries import Buildable, Named
-from gpu_cep.lang.builder.references import Counter, EarlierEvents, Place, place, public
+from gpu_cep.lang.builder.references import BoundEvent, Counter, EarlierEvents, place, public
 from gpu_cep.lang.format import format_query
 
 
@@ -75,10 +75,10 @@ class Variable(Pattern, Named):
     @overload
     def __getitem__(self, index: str) -> Expression: ...
     @overload
-    def __getitem__(self, index: int | Counter) -> Place: ...
+    def __getitem__(self, index: int | Counter) -> BoundEvent: ...
     @overload
     def __getitem__(self, index: slice) -> EarlierEvents: ...
-    def __getitem__(self, index: str | int | Counter | slice) -> Expression | Place | EarlierEvents:
+    def __getitem__(self, index: str | int | Counter | slice) -> Expression | BoundEvent | EarlierEvents:
         return self.attr(index) if isinstance(index, str) else place(name_of(self), index)
 
     def __iter__(self) -> NoReturn:

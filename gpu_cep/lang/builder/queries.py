@@ -11,7 +11,7 @@ from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.lang import ast as tree
 from gpu_cep.lang.builder.constants import Amount, measure, name
 from gpu_cep.lang.builder.expressions import Expression, Item, condition
-from gpu_cep.lang.builder.references import Place
+from gpu_cep.lang.builder.references import BoundEvent
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.limits import MAX_DEPTH, fault_of_conditions
 from gpu_cep.lang.walks import children
@@ -64,7 +64,7 @@ class Buildable(ABC):
         query = self._once("within", "a window")
         return Query(replace(query, within=_window(*measure(amount, unit))))
 
-    def returning(self, *items: Expression | Item | Named | Place, **named: Expression | Named | Place) -> Query:
+    def returning(self, *items: Expression | Item | Named | BoundEvent, **named: Expression | Named | BoundEvent) -> Query:
         """Add RETURN: the `items`, then those `named` by their keywords.
 
         A variable stands for its whole events.
@@ -153,7 +153,7 @@ def _item(item: object) -> tree.ReturnItem:
 
 def _returned(value: object) -> tree.Expression:
     match value:
-        case Expression() | Place():
+        case Expression() | BoundEvent():
             return value.ast
         case Named():
             return value._reference()

@@ -29,7 +29,7 @@ i = Counter()
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BoundEvent:
     """One event of a binding: ``v[i]``, ``v[i - 1]``, ``v[1]`` or ``v[-1]``.
 
     Its attributes are read by a dot, or by ``["…"]``.
@@ -83,16 +83,16 @@ def public(attribute: str) -> str:
     return attribute
 
 
-def place(variable: str, index: object) -> Place | EarlierEvents:
+def place(variable: str, index: object) -> BoundEvent | EarlierEvents:
     """Return the event or the earlier events of `variable` that `index` selects."""
     match index:
         case Counter():
-            return Place(tree.Reference(variable, None, index.ast))
+            return BoundEvent(tree.Reference(variable, None, index.ast))
         case slice(start=None, stop=Counter(ast=tree.PreviousIndex()), step=None):
             return EarlierEvents(variable)
         case slice():
             raise PatternError(f"{_INDICES}: no other range can be read")
-    return Place(tree.Reference(variable, None, _numbered(whole(index, f"{index!r} is no index: {_INDICES}"))))
+    return BoundEvent(tree.Reference(variable, None, _numbered(whole(index, f"{index!r} is no index: {_INDICES}"))))
 
 
 def _numbered(number: int) -> tree.NumberIndex | tree.LastIndex:

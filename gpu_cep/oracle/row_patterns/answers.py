@@ -14,8 +14,8 @@ from gpu_cep.oracle.expressions import Scalar, meaning
 from gpu_cep.oracle.meanings import Kind, Meaning
 from gpu_cep.oracle.options import agreed
 from gpu_cep.oracle.problems import window_length
-from gpu_cep.oracle.row_patterns.places import Place, Variables
-from gpu_cep.oracle.row_patterns.preference import Fits, Search
+from gpu_cep.oracle.row_patterns.places import MatchedRow, Variables
+from gpu_cep.oracle.row_patterns.preference import Fits, PreferenceSearch
 from gpu_cep.oracle.row_patterns.rows import Partition, column, partitions
 from gpu_cep.oracle.streams import schema_of, tick
 from gpu_cep.oracle.values import Value
@@ -139,8 +139,8 @@ def _rows(question: _Question, partition: Partition) -> Iterator[ReturnedRow]:
 
 
 def _match(question: _Question, partition: Partition, first: int, number: int) -> Match | None:
-    place = Place(partition.rows, first, (), first, number, question.variables)
-    mapped = Search(partition, place, question.conditions, question.fits).first(question.query.pattern)
+    place = MatchedRow(partition.rows, first, (), first, number, question.variables)
+    mapped = PreferenceSearch(partition, place, question.conditions, question.fits).first(question.query.pattern)
     return None if mapped is None else Match(number, first, mapped.labels, mapped.excluded)
 
 
@@ -156,7 +156,7 @@ def _of_match(question: _Question, partition: Partition, match: Match) -> Iterat
 
 def _measures(question: _Question, partition: Partition, match: Match, current: int) -> tuple[Value, ...]:
     """Return the measures at a row of a match; at the row before the first if it has none."""
-    place = Place(partition.rows, match.first, match.labels, current, match.number, question.variables)
+    place = MatchedRow(partition.rows, match.first, match.labels, current, match.number, question.variables)
     return tuple(each.value(place) for each in question.measures)
 
 
@@ -167,7 +167,7 @@ def _next_start(question: _Question, partition: Partition, match: Match) -> int:
         return match.first + 1
     if skip is None or skip.variable is None:
         return match.first + len(match.labels)
-    place = Place(partition.rows, match.first, match.labels, match.first, match.number, question.variables)
+    place = MatchedRow(partition.rows, match.first, match.labels, match.first, match.number, question.variables)
     mapped = place.positions(skip.variable, "FINAL")
     begins = f"match {match.number} of its partition, from row {partition.numbers[match.first]} on,"
     where = f"AFTER MATCH SKIP TO {skip.to} {skip.variable}: {begins}"

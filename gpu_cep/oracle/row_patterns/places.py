@@ -35,7 +35,7 @@ class Variables:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MatchedRow:
     """A row of a match, at which an expression is computed.
 
     `rows`: those of the partition. `first`: the position of the first row of the match.
@@ -69,7 +69,7 @@ class Place:
 def _(expression: Column, schema: Schema) -> Meaning:
     name = column(expression.name, tuple(schema.kinds))
 
-    def value(place: Place) -> Value:
+    def value(place: MatchedRow) -> Value:
         position = _last(place, expression.variable) if place.at is None else place.at
         return None if position is None else place.rows[position][name]
 
@@ -78,7 +78,7 @@ def _(expression: Column, schema: Schema) -> Meaning:
 
 @meaning.register
 def _(expression: Classifier, schema: Schema) -> Meaning:
-    def value(place: Place) -> Value:
+    def value(place: MatchedRow) -> Value:
         position = _last(place, expression.variable) if place.at is None else place.at
         return None if position is None else place.label(position)
 
@@ -94,7 +94,7 @@ def _(expression: MatchNumber, schema: Schema) -> Meaning:
 def _(expression: Navigation, schema: Schema) -> Meaning:
     argument = meaning(_innermost(expression), schema)
 
-    def value(place: Place) -> Value:
+    def value(place: MatchedRow) -> Value:
         position = _target(expression, place)
         return None if position is None else argument.value(replace(place, at=position))
 
@@ -108,13 +108,13 @@ def _(expression: RowAggregate, schema: Schema) -> Meaning:
     argument, variable = meaning(expression.argument, schema), variable_of(expression.argument)
     aggregate = AGGREGATES[expression.function]
 
-    def value(place: Place) -> Value:
+    def value(place: MatchedRow) -> Value:
         return aggregate([argument.value(replace(place, at=each)) for each in place.positions(variable, expression.semantics)])
 
     return Meaning(aggregate_kind(expression.function, argument.kind), value)
 
 
-def _last(place: Place, variable: str | None) -> int | None:
+def _last(place: MatchedRow, variable: str | None) -> int | None:
     """Return the last row up to the current one that is mapped to a variable, None for any variable."""
     return next(reversed(place.positions(variable, "RUNNING")), None)
 
@@ -125,7 +125,7 @@ def _innermost(navigation: Navigation) -> ast.Expression:
     return inner.argument if isinstance(inner, Navigation) else inner
 
 
-def _target(navigation: Navigation, place: Place) -> int | None:
+def _target(navigation: Navigation, place: MatchedRow) -> int | None:
     """Return the row to which a navigation goes, None if there is none."""
     inner = navigation.argument
     if navigation.function not in PHYSICAL:

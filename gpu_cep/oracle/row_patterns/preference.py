@@ -18,14 +18,14 @@ from gpu_cep.lang.ast import PatternNode
 from gpu_cep.lang.row_patterns.ast import Anchor, Empty, Exclusion, Permute
 from gpu_cep.lang.row_patterns.names import folded
 from gpu_cep.oracle.meanings import Meaning
-from gpu_cep.oracle.row_patterns.places import Place
+from gpu_cep.oracle.row_patterns.places import MatchedRow
 from gpu_cep.oracle.row_patterns.rows import Partition
 
 Fits = Callable[[Partition, int, int], bool]
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedRows:
     """The rows mapped so far: their variables, and whether they are excluded from the output."""
 
     labels: tuple[str, ...] = ()
@@ -33,7 +33,7 @@ class Mapped:
 
 
 @dataclass(frozen=True)
-class Search:
+class PreferenceSearch:
     """The search for a match that starts at row `place.first` of a partition.
 
     `conditions`: what DEFINE says, by folded name; a variable without one fits every row.
@@ -42,74 +42,74 @@ class Search:
     """
 
     partition: Partition
-    place: Place
+    place: MatchedRow
     conditions: Mapping[str, Meaning]
     fits: Fits
     excluding: bool = False
 
-    def first(self, pattern: PatternNode) -> Mapped | None:
+    def first(self, pattern: PatternNode) -> MappedRows | None:
         """Return the match that is preferred to all others, None if there is none."""
         try:
-            return next(self.ways(pattern, Mapped()), None)
+            return next(self.ways(pattern, MappedRows()), None)
         except RecursionError:
             raise UnsupportedError("the pattern repeats too deep for algorithm='brute_force'") from None
 
     @singledispatchmethod
-    def ways(self, node: PatternNode, before: Mapped) -> Iterator[Mapped]:
+    def ways(self, node: PatternNode, before: MappedRows) -> Iterator[MappedRows]:
         """Yield what is mapped behind `node`, of which `before` is mapped already."""
         raise TypeError(f"no way to match {type(node).__name__}")
 
     @ways.register
-    def _(self, node: ast.Variable, before: Mapped) -> Iterator[Mapped]:
+    def _(self, node: ast.Variable, before: MappedRows) -> Iterator[MappedRows]:
         first, position = self.place.first, self.place.first + len(before.labels)
         if position >= len(self.partition.rows) or not self.fits(self.partition, first, position):
             return
         label = folded(node.name)
-        after = Mapped((*before.labels, label), (*before.excluded, self.excluding))
+        after = MappedRows((*before.labels, label), (*before.excluded, self.excluding))
         condition = self.conditions.get(label)
         if condition is None or condition.value(replace(self.place, labels=after.labels, current=position)) is True:
             yield after
 
     @ways.register
-    def _(self, node: Empty, before: Mapped) -> Iterator[Mapped]:
+    def _(self, node: Empty, before: MappedRows) -> Iterator[MappedRows]:
         yield before
 
     @ways.register
-    def _(self, node: Anchor, before: Mapped) -> Iterator[Mapped]:
+    def _(self, node: Anchor, before: MappedRows) -> Iterator[MappedRows]:
         position = self.place.first + len(before.labels)
         if position == (0 if node.sign == "^" else len(self.partition.rows)):
             yield before
 
     @ways.register
-    def _(self, node: ast.Or, before: Mapped) -> Iterator[Mapped]:
+    def _(self, node: ast.Or, before: MappedRows) -> Iterator[MappedRows]:
         for element in node.elements:
             yield from self.ways(element, before)
 
     @ways.register
-    def _(self, node: ast.Seq, before: Mapped) -> Iterator[Mapped]:
+    def _(self, node: ast.Seq, before: MappedRows) -> Iterator[MappedRows]:
         return self._in_order(node.elements, before)
 
     @ways.register
-    def _(self, node: Permute, before: Mapped) -> Iterator[Mapped]:
+    def _(self, node: Permute, before: MappedRows) -> Iterator[MappedRows]:
         for order in permutations(node.elements):
             yield from self._in_order(order, before)
 
     @ways.register
-    def _(self, node: Exclusion, before: Mapped) -> Iterator[Mapped]:
+    def _(self, node: Exclusion, before: MappedRows) -> Iterator[MappedRows]:
         return replace(self, excluding=True).ways(node.element, before)
 
     @ways.register
-    def _(self, node: ast.Repeat, before: Mapped) -> Iterator[Mapped]:
+    def _(self, node: ast.Repeat, before: MappedRows) -> Iterator[MappedRows]:
         return self._iterate(node, before, 0)
 
-    def _in_order(self, elements: Sequence[PatternNode], before: Mapped) -> Iterator[Mapped]:
+    def _in_order(self, elements: Sequence[PatternNode], before: MappedRows) -> Iterator[MappedRows]:
         if not elements:
             yield before
             return
         for between in self.ways(elements[0], before):
             yield from self._in_order(elements[1:], between)
 
-    def _iterate(self, node: ast.Repeat, before: Mapped, done: int) -> Iterator[Mapped]:
+    def _iterate(self, node: ast.Repeat, before: MappedRows, done: int) -> Iterator[MappedRows]:
         if done < node.minimum:
             yield from self._once_more(node, before, done)
             return
@@ -120,7 +120,7 @@ class Search:
         if node.greedy:
             yield before
 
-    def _once_more(self, node: ast.Repeat, before: Mapped, done: int) -> Iterator[Mapped]:
+    def _once_more(self, node: ast.Repeat, before: MappedRows, done: int) -> Iterator[MappedRows]:
         for after in self.ways(node.element, before):
             if done >= node.minimum and after == before:
                 yield after

@@ -46,7 +46,7 @@ Steps = Sequence[Step]
 
 
 @dataclass
-class Program:
+class NumberedSteps:
     """Steps that are made from the last to the first; equal steps are one."""
 
     steps: list[Step] = field(default_factory=list)

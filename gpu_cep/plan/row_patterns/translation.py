@@ -16,7 +16,7 @@ from gpu_cep.lang import ast
 from gpu_cep.lang.ast import PatternNode
 from gpu_cep.lang.row_patterns.ast import Anchor, Empty, Exclusion, Permute
 from gpu_cep.lang.row_patterns.names import folded, variables_of
-from gpu_cep.plan.row_patterns.steps import MOST_STATES, Accept, Choice, Guard, Program, Step, Take, too_many_states
+from gpu_cep.plan.row_patterns.steps import MOST_STATES, Accept, Choice, Guard, NumberedSteps, Step, Take, too_many_states
 
 # The most elements of a PERMUTE whose orders are tried one after the other.
 _MOST_ORDERED = 7
@@ -43,9 +43,9 @@ def translate(pattern: PatternNode) -> tuple[int, list[Step]]:
     """
     names = list(dict.fromkeys(folded(variable.name) for variable in variables_of(pattern)))
     translation = _Translation({name: number for number, name in enumerate(names)})
-    accept = translation.program.add(Accept())
+    accept = translation.numbered.add(Accept())
     start = translation.steps(pattern, Next(accept, accept), False)
-    return start, translation.program.steps
+    return start, translation.numbered.steps
 
 
 @dataclass
@@ -53,7 +53,7 @@ class _Translation:
     """The steps made so far; `variables` are numbers by folded name."""
 
     variables: dict[str, int]
-    program: Program = field(default_factory=Program)
+    numbered: NumberedSteps = field(default_factory=NumberedSteps)
     _known: dict[tuple[int, Next, bool], int] = field(default_factory=dict)
 
     def steps(self, node: PatternNode, then: Next, excluded: bool) -> int:
@@ -70,7 +70,7 @@ class _Translation:
 
     @_translate.register
     def _(self, node: ast.Variable, then: Next, excluded: bool) -> int:
-        return self.program.add(Take(self.variables[folded(node.name)], excluded, then.taken))
+        return self.numbered.add(Take(self.variables[folded(node.name)], excluded, then.taken))
 
     @_translate.register
     def _(self, node: Empty, then: Next, excluded: bool) -> int:
@@ -78,7 +78,7 @@ class _Translation:
 
     @_translate.register
     def _(self, node: Anchor, then: Next, excluded: bool) -> int:
-        return self.program.add(Guard(node.sign, then.empty))
+        return self.numbered.add(Guard(node.sign, then.empty))
 
     @_translate.register
     def _(self, node: Exclusion, then: Next, excluded: bool) -> int:
@@ -131,11 +131,11 @@ class _Translation:
 
     def _unbounded(self, node: ast.Repeat, then: Next, excluded: bool) -> Next:
         """Return the steps of any number of iterations."""
-        again = self.program.reserve()
-        self.program.set(again, self._loop(node, Next(then.taken, again), then.taken, excluded))
+        again = self.numbered.reserve()
+        self.numbered.set(again, self._loop(node, Next(then.taken, again), then.taken, excluded))
         if then.empty == then.taken:
             return Next(again, again)
-        return Next(self.program.add(self._loop(node, Next(then.empty, again), then.empty, excluded)), again)
+        return Next(self.numbered.add(self._loop(node, Next(then.empty, again), then.empty, excluded)), again)
 
     def _loop(self, node: ast.Repeat, more: Next, leave: int, excluded: bool) -> Choice:
         iteration = self.steps(node.element, more, excluded)
@@ -146,7 +146,7 @@ class _Translation:
 
     def _choose(self, alternatives: tuple[int, ...]) -> int:
         distinct = tuple(dict.fromkeys(alternatives))
-        return distinct[0] if len(distinct) == 1 else self.program.add(Choice(distinct))
+        return distinct[0] if len(distinct) == 1 else self.numbered.add(Choice(distinct))
 
     def _in_order(self, elements: Sequence[PatternNode], then: Next, excluded: bool) -> int:
         for element in reversed(elements):

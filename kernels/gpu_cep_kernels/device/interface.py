@@ -70,7 +70,7 @@ class NoDevice(DeviceUnavailable):
     """Say that the machine has no device: no driver, or no card that the driver sees."""
 
 
-class Place(Protocol):
+class Backend(Protocol):
     """Hold arrays and run kernels on them: a device, or the host; `xp` is the array module."""
 
     xp: Any
@@ -117,7 +117,7 @@ class Host:
 HOST = Host()
 
 
-class Device(Place, Protocol):
+class Device(Backend, Protocol):
     """Hold arrays and run kernels on one device; in one lane everything runs in the order of the calls.
 
     - name: the card's name.

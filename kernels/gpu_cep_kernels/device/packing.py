@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.device.interface import HOST, Array, Device, HostArray, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Backend, Device, HostArray
 
 # Bytes of an array up to which its copy beside others takes less time than a transfer of its own.
 _SMALL = 1 << 16
@@ -35,7 +35,7 @@ def download_packed(device: Device, buffer: Array, layouts: Sequence[Layout]) ->
     return _views(device.download(buffer), layouts)
 
 
-def upload_packed(device: Place, arrays: Sequence[HostArray]) -> list[Array]:
+def upload_packed(device: Backend, arrays: Sequence[HostArray]) -> list[Array]:
     """Return copies of host arrays on the device; the small ones, if there are several, lie in one array and travel in one transfer."""
     small = [place for place, array in enumerate(arrays) if array.nbytes <= _SMALL]
     if len(small) < 2:
@@ -47,7 +47,7 @@ def upload_packed(device: Place, arrays: Sequence[HostArray]) -> list[Array]:
     return [copies[place] if place in copies else device.upload(array) for place, array in enumerate(arrays)]
 
 
-def to_device(device: Place, value: Any) -> Any:
+def to_device(device: Backend, value: Any) -> Any:
     """Return `value` with its host arrays, alone or in (named) tuples, moved to the device; the host has them.
 
     Small ones travel together.

@@ -25,7 +25,7 @@ _SENT = pa.schema({TO: pa.int32(), IS_ROWS: pa.bool_(), PACKED: pa.binary()})
 
 
 @dataclass(frozen=True, slots=True)
-class Numbering:
+class NumberedRows:
     """How matches are numbered.
 
     Parameters
@@ -64,7 +64,7 @@ class _Through(NamedTuple):
     before: Indices
 
 
-def pack_rows(how: Numbering, found: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def pack_rows(how: NumberedRows, found: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Give the rows of matches packed, those of a slice for one task, and behind them a note for each task: which matches there are.
 
     The numbers of a slice's matches may have gaps; other calls may have rows of the same slices, also of the same matches.
@@ -118,7 +118,7 @@ def _sent(task: int, what: pa.Table, *, is_rows: bool) -> pa.Table:
     return pa.table([[task], [is_rows], [pack(what)]], schema=_SENT)
 
 
-def number_rows(how: Numbering, shown: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def number_rows(how: NumberedRows, shown: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Give the columns `shown` of rows that were packed, their matches numbered through all slices.
 
     The notes of all tasks come before the rows.
@@ -142,7 +142,7 @@ def _through(runs: _Runs) -> _Through:
     return _Through(slices, apart, places * apart + runs.begins, np.cumsum(sizes) - sizes)
 
 
-def _numbered(how: Numbering, table: pa.Table, through: _Through) -> pa.RecordBatch:
+def _numbered(how: NumberedRows, table: pa.Table, through: _Through) -> pa.RecordBatch:
     rows = as_promised(table, how.rows)
     here = np.searchsorted(through.slices, _values(rows, how.slices)) * through.apart + _values(rows, how.matches)
     of_rows = np.searchsorted(through.begins, here, side="right") - 1

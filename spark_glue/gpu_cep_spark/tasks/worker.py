@@ -37,7 +37,7 @@ from gpu_cep_spark.narrowing.codes import Codes, decode_columns
 from gpu_cep_spark.slices.marks import OWN_BIT
 from gpu_cep_spark.slices.own_rows import separate_own_rows, with_number, with_positions
 from gpu_cep_spark.slices.sums import add_up, adds_up
-from gpu_cep_spark.tasks.numbered_rows import Numbering, pack_rows
+from gpu_cep_spark.tasks.numbered_rows import NumberedRows, pack_rows
 from gpu_cep_spark.tasks.packed_rows import PACKED, pack_settled
 from gpu_cep_spark.tasks.results import Tables, as_promised, in_batches, results_of_task
 from gpu_cep_spark.tasks.spill import Hashes, Room, spill_folder, stream_hashes, whole_streams
@@ -87,7 +87,7 @@ class Work:
     reports: bool = False
     files: Reading | None = None
     packs: bool = False
-    numbering: Numbering | None = None
+    numbering: NumberedRows | None = None
 
 
 class TaskPart(NamedTuple):

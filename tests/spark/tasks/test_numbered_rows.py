@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpu_cep_spark.tasks.numbered_rows import IS_ROWS, TO, Numbering, number_rows, pack_rows
+from gpu_cep_spark.tasks.numbered_rows import IS_ROWS, TO, NumberedRows, number_rows, pack_rows
 
-HOW = Numbering(pa.schema({"slice": pa.int64(), "match_id": pa.int64(), "row": pa.int64()}), slices=0, matches=1, tasks=3)
+HOW = NumberedRows(pa.schema({"slice": pa.int64(), "match_id": pa.int64(), "row": pa.int64()}), slices=0, matches=1, tasks=3)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -12,7 +12,7 @@ import numpy as np
 from gpu_cep.engine.lowering.programs import program_registers
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.device.interface import HOST, Array, Device, Place
+from gpu_cep_kernels.device.interface import HOST, Array, Backend, Device
 from gpu_cep_kernels.device.primitives import stable_order
 from gpu_cep_kernels.joins.table_joins import Partners, Tables, filter_partners
 from gpu_cep_kernels.matches.groups import order_by_group
@@ -43,7 +43,7 @@ class Workplace(Protocol):
     """Where tables are joined. `threads` work on a call, each on rows of its own."""
 
     @property
-    def place(self) -> Place: ...
+    def place(self) -> Backend: ...
 
     @property
     def bounds(self) -> WorkBounds: ...
@@ -71,7 +71,7 @@ class CpuWorkplace:
     registers: Registers
     bounds: WorkBounds
     threads: int
-    place: Place = HOST
+    place: Backend = HOST
 
     def run(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
         """Run the kernel slice by slice, in threads."""
@@ -138,7 +138,7 @@ class DeviceWorkplace:
         self.place.launch(filter_partners, rows, begin, tables, streams, conditions, registers, partners)
 
 
-def places_in(place: Place, ends: Array, values: Sequence[int]) -> list[int]:
+def places_in(place: Backend, ends: Array, values: Sequence[int]) -> list[int]:
     """Return for each value how many of `ends`, which ascend at `place`, are no greater."""
     found: list[int] = place.download(place.xp.searchsorted(ends, place.upload(np.array(values)), side="right")).tolist()
     return found

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpu_cep_kernels.device.interface import Array, Place
+from gpu_cep_kernels.device.interface import Array, Backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class DeviceMatches:
     events: Array
 
 
-def cut_sizes(place: Place, sizes: Array, most: int) -> list[tuple[int, int]]:
+def cut_sizes(place: Backend, sizes: Array, most: int) -> list[tuple[int, int]]:
     """Return ranges of matches, at least one, that bind about `most` events each; match m binds ``sizes[m]``."""
     bound = place.xp.cumsum(sizes)
     targets = np.arange(most, int(bound[-1]), most)
