@@ -6,9 +6,13 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, cast
 
 import numba
+from numba.core.registry import CPUDispatcher
+
+from gpu_cep_kernels.compile.pipelines import collecting_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class CompiledScalar:
 
 _KINDS = {"i": numba.types.int64, "f": numba.types.float64, "b": numba.types.boolean}
 _REGISTERS = (numba.types.CPointer(numba.types.int64), numba.types.CPointer(numba.types.float64), numba.types.CPointer(numba.types.uint8))
+# neither Python nor C calls the function itself
+_OPTIONS = {"nopython": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -41,13 +47,14 @@ def compile_scalar(body: Callable[..., Any], kinds: str) -> CompiledScalar:
     TypeError
         Numba cannot compile it, or its result is no number; one line says why.
     """
-    function = numba.njit(body)
+    function: Any = CPUDispatcher(body, targetoptions=_OPTIONS)
     omitted = list(inspect.signature(body).parameters.values())[len(kinds) :]
     parameters = (*(_KINDS[kind] for kind in kinds), *(numba.types.Omitted(parameter.default) for parameter in omitted))
     try:
-        function.compile(parameters)
-        result = _result_kind(function.overloads[parameters].signature.return_type)
-        code = numba.cfunc(numba.types.int64(*_REGISTERS, *[numba.types.int64] * 3))(_from_registers(function, kinds, result))
+        with collecting_nothing():
+            function.compile(parameters)
+            result = _result_kind(function.overloads[parameters].signature.return_type)
+            code = numba.cfunc(numba.types.int64(*_REGISTERS, *[numba.types.int64] * 3))(_from_registers(function, kinds, result))
     except numba.core.errors.NumbaError as fault:
         raise TypeError(_reason(fault)) from fault
     return CompiledScalar(cast(int, code.address), result, code)
@@ -74,7 +81,7 @@ def _reason(fault: Exception) -> str:
 
 def _from_registers(function: Any, kinds: str, result: str) -> Callable[..., int]:
     """Return a function that calls `function` on registers, `step` apart, and writes its result to one."""
-    arguments, count, is_float = _gathered(kinds), len(kinds), result == "f"
+    arguments, count, is_float = _arguments_of(kinds), len(kinds), result == "f"
 
     def call(ints: Any, floats: Any, nulls: Any, step: int, first: int, target: int) -> int:
         missing, raised = False, 0
@@ -97,18 +104,20 @@ def _from_registers(function: Any, kinds: str, result: str) -> Callable[..., int
     return call
 
 
-def _gathered(kinds: str) -> Any:
-    """Return a function that gives the registers of these kinds, from `first` on, as a tuple."""
-    gathered = numba.njit(lambda ints, floats, step, first: ())
-    for place, kind in enumerate(kinds):
-        gathered = _with_register(gathered, place, kind)
-    return gathered
+@cache
+def _arguments_of(kinds: str) -> Any:
+    """Return a function that gives the registers of these kinds, from `first` on, as a tuple; numba has nothing to compile for it."""
+    given = numba.types.Tuple([_KINDS[kind] for kind in kinds])
 
+    def arguments(typing: Any, ints: Any, floats: Any, step: Any, first: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            ints, floats, step, first = values
+            registers = {"i": ints, "f": floats, "b": ints}
+            places = [builder.mul(builder.add(first, first.type(place)), step) for place in range(len(kinds))]
+            read = [builder.load(builder.gep(registers[kind], [place])) for kind, place in zip(kinds, places, strict=True)]
+            taken = [builder.icmp_signed("!=", word, word.type(0)) if kind == "b" else word for kind, word in zip(kinds, read, strict=True)]
+            return context.make_tuple(builder, signature.return_type, taken)
 
-def _with_register(others: Any, place: int, kind: str) -> Any:
-    """Return a function that appends the register `place` behind the first to the tuple that `others` gives."""
-    if kind == "f":
-        return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), floats[(first + place) * step]))
-    if kind == "b":
-        return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), ints[(first + place) * step] != 0))
-    return numba.njit(lambda ints, floats, step, first: (*others(ints, floats, step, first), ints[(first + place) * step]))
+        return given(ints, floats, step, first), generate
+
+    return numba.extending.intrinsic(arguments)
