@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from gpu_cep.engine.input.buffers import buffer_values, new_values, text_buffers
 from gpu_cep.engine.input.few_texts import MOST, FewTexts, ascend, few_are_distinct, few_texts
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.input.many_texts import encode_many, hash_rows
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import slices, spread
-from gpu_cep_kernels.phase_one.text import hash_texts
 
 # NumPy's names of the types of codes; for to_pandas_dtype() some releases of pyarrow import pandas.
 _NUMBERS = {pa.int32(): np.int32, pa.uint8(): np.uint8, pa.uint16(): np.uint16}
@@ -22,6 +22,8 @@ _NUMBERS = {pa.int32(): np.int32, pa.uint8(): np.uint8, pa.uint16(): np.uint16}
 # Rows of plain text that are looked at before threads encode parts of it, and the most distinct values among them. With more,
 # to encode the values of all parts once again takes as long as to encode the text.
 _SAMPLED, _REPEATED = 1 << 16, 1 << 12
+# Rows from which text of many distinct values is worth more than Arrow's table, and the distinct ones among those looked at.
+_LONG, _MANY = 1 << 18, 1 << 15
 # Values from which to compare a dictionary with another takes longer than to ask where it lies.
 _LARGE = 1 << 12
 
@@ -47,15 +49,40 @@ class SharedDictionary:
 
 
 def encode_text(array: pa.Array, threads: int = 1) -> Codes:
-    """Return the codes of a text array for its own dictionary; `threads` threads encode plain text of few distinct values.
+    """Return the codes of a text array for its own dictionary; `threads` threads encode long plain text.
 
     The values of plain text stand in the order in which they first occur.
     """
+    if pa.types.is_dictionary(array.type):
+        return Codes(codes_of(array, pa.int32()), array.dictionary)
     spans = slices(len(array), threads)
-    if len(spans) > 1 and not pa.types.is_dictionary(array.type) and len(array.slice(0, _SAMPLED).unique()) <= _REPEATED:
-        return _encode_parts(array, spans, threads)
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    if len(spans) > 1 or len(array) >= _LONG:
+        distinct = len(array.slice(0, _SAMPLED).unique())
+        if distinct > _MANY and len(array) >= _LONG:
+            return _encode_many(array, threads)
+        if distinct <= _REPEATED and len(spans) > 1:
+            return _encode_parts(array, spans, threads)
+    return _encode(array)
+
+
+def _encode(array: pa.Array) -> Codes:
+    """Return the codes of plain text by Arrow."""
+    encoded = array.dictionary_encode()
     return Codes(codes_of(encoded, pa.int32()), encoded.dictionary)
+
+
+def _encode_many(array: pa.Array, threads: int) -> Codes:
+    """Return the codes of plain text that has many distinct values."""
+    found = encode_many(array.drop_null() if array.null_count else array, threads)
+    if found is None:
+        return _encode(array)
+    codes, values = found
+    if not array.null_count:
+        return Codes(codes, values)
+    with_nulls = new_values(len(array), np.int32)
+    with_nulls[:] = len(values)
+    with_nulls[array.is_valid().to_numpy(zero_copy_only=False)] = codes
+    return Codes(with_nulls, values)
 
 
 def _encode_parts(array: pa.Array, spans: Sequence[tuple[int, int]], threads: int) -> Codes:
@@ -81,8 +108,7 @@ def hash_text(array: pa.Array, null: np.uint64) -> npt.NDArray[np.uint64]:
     if pa.types.is_dictionary(array.type):
         distinct = np.append(hash_text(array.dictionary, null), null)
         return distinct[codes_of(array, pa.int32())]
-    text, hashes = text_buffers(array), np.empty(len(array), np.uint64)
-    hash_texts(0, len(array), text.offsets, text.bytes, hashes)
+    hashes = hash_rows(text_buffers(array), len(array), 1)
     return np.where(array.is_null().to_numpy(zero_copy_only=False), null, hashes) if array.null_count else hashes
 
 

@@ -33,7 +33,7 @@ def _number(text: Any, start: int, count: int) -> np.uint64:
 
 
 @rule
-def _word(text: Any, start: int, length: int) -> np.uint64:
+def word_of(text: Any, start: int, length: int) -> np.uint64:
     """Return the first 8 bytes of the text at `start` as a number.
 
     If its `length` is less, they are its highest bytes, and zeros stand below.
@@ -50,8 +50,8 @@ def _ends(text: Any, start: int, length: int, words: int) -> tuple[np.uint64, np
 
     With `words` 1 the last word is not read, since no constant has more than one.
     """
-    head = _word(text, start, length)
-    return head, _word(text, start + max(length - 8, 0), length) if words > 1 else head
+    head = word_of(text, start, length)
+    return head, word_of(text, start + max(length - 8, 0), length) if words > 1 else head
 
 
 @rule
@@ -170,5 +170,5 @@ def hash_texts(low: int, high: int, offsets: Any, text: Any, hashes: Any) -> Non
         end = offsets[e + 1]
         found = np.uint64(end - offsets[e]) * SPREAD
         for place in range(offsets[e], end, 8):
-            found = _mix_word(found, _word(text, place, min(end - place, 8)))
+            found = _mix_word(found, word_of(text, place, min(end - place, 8)))
         hashes[e] = found

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.input import text_codes, text_columns
+from gpu_cep.engine.input import many_texts, text_codes, text_columns
+from gpu_cep.engine.input.many_texts import hash_rows
 from gpu_cep.engine.input.text_codes import dictionaries_of, encode_text
 from gpu_cep.rule_sets import runs
 
@@ -52,6 +53,40 @@ def test_threads_make_the_codes_of_one(texts, kind, first, threads, most):
     assert found.codes.dtype == np.int32
     assert found.codes.tolist() == expected.codes.tolist()
     assert [[*found.values.to_pylist(), None][code] for code in found.codes] == array.to_pylist()
+
+
+ALIKE = [*(f"https://example.com/{number}/index.html" for number in range(3)), "", "0", "00", "Zürich", "Zürich 1", "12345678", "123456789"]
+
+
+@given(
+    texts=st.lists(st.sampled_from(ALIKE) | st.text(max_size=20) | st.none(), max_size=60),
+    kind=st.sampled_from([pa.string(), pa.large_string()]),
+    first=st.integers(0, 5),
+    threads=st.integers(1, 4),
+    rows=st.integers(1, 20),
+    hashes=st.integers(0, 64),
+)
+def test_text_of_many_values_has_the_codes_of_arrow(texts, kind, first, threads, rows, hashes):
+    """Also where hashes are so short that different texts have the same one."""
+    array = pa.array(texts, kind).slice(first)
+    expected = encode_text(array)
+
+    def cut(*arguments):
+        return hash_rows(*arguments) & np.uint64(2**64 - 2 ** (64 - hashes))
+
+    with patch.multiple(text_codes, _LONG=0, _MANY=0), patch.multiple(many_texts, _PART_ROWS=rows, hash_rows=cut):
+        found = encode_text(array, threads)
+    assert found.values.equals(expected.values)
+    assert found.codes.dtype == np.int32
+    assert found.codes.tolist() == expected.codes.tolist()
+
+
+def test_different_texts_of_one_hash_are_not_equal():
+    array = pa.array(["a", "b", "a"])
+    assert many_texts.encode_many(array, 1)[0].tolist() == [0, 1, 0]
+    with patch.object(many_texts, "hash_rows", lambda *_: np.zeros(3, np.uint64)):
+        assert many_texts.encode_many(array, 1) is None
+        assert many_texts.encode_many(array.take(pa.array([0, 0, 2])), 1)[0].tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize(("rules", "kinds"), [(1, "AB"), (2, "AB"), (2, "ABCDEFGH")])
