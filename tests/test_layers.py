@@ -135,6 +135,7 @@ BELOW |= {
         "gpu_cep.bound_events",
         *KEYWORDS,
         "gpu_cep.progress_tables",
+        "gpu_cep.rule_sets.lookups",
         "gpu_cep.sql_statements",
         "gpu_cep.__version__",
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -17,7 +18,7 @@ from gpu_cep.engine.input.readable import readable_value
 from gpu_cep.engine.input.ticks import Tick, preceding
 from gpu_cep.engine.input.times import DROP, load_times
 from gpu_cep.engine.streaming.state import Clock, Times
-from gpu_cep.errors import EventError
+from gpu_cep.errors import EventError, PatternError
 from gpu_cep.live.queries import LiveQuery
 
 
@@ -141,6 +142,21 @@ def is_due(live: LiveQuery, clock: Clock) -> bool:
         return clock.watermark is not None
     moved = clock.watermark - clock.answered
     return moved > 0 and (live.every is None or moved >= live.every)
+
+
+def refuse_other_clocks(live: Mapping[str, LiveQuery]) -> None:
+    """Raise PatternError if queries, by name, do not go by one watermark."""
+    clocks = {name: (_time_of(each), each.plan.query.drops_untimed, each.lateness, each.every) for name, each in live.items()}
+    first = next(iter(clocks))
+    for name, own in clocks.items():
+        if own != clocks[first]:
+            told = f"the patterns {first!r} and {name!r} differ in timestamp=, nulls= or time_unit="
+            raise PatternError(f"{told}; a stream has one watermark")
+
+
+def _time_of(live: LiveQuery) -> str:
+    """Return the name of the column of timestamps."""
+    return live.plan.query.schema.names[live.plan.query.timestamp]
 
 
 def refuse_late(live: LiveQuery, clock: Clock, late: npt.NDArray[np.int64]) -> None:

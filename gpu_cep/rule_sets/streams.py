@@ -32,17 +32,17 @@ from gpu_cep.engine.streaming.state import (
     refuse_unknown,
     write_state,
 )
-from gpu_cep.errors import CepError, EventError, PatternError
+from gpu_cep.errors import CepError, EventError
 from gpu_cep.keywords import Functions, RuleArrivalOptions, StreamOptions, read_keywords
 from gpu_cep.lang.format import format_query
-from gpu_cep.live.clocks import idle_watermark, is_due, moved_clock, refuse_late, ticks_of, times_of
+from gpu_cep.live.clocks import idle_watermark, is_due, moved_clock, refuse_late, refuse_other_clocks, ticks_of, times_of
 from gpu_cep.live.plans import Arrival, plan_live
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import bindable_events, certain_matches, give_up_decided, no_matches, with_tags
 from gpu_cep.queries.plans import as_query
 from gpu_cep.rule_sets.lookups import look_up, rule_lookups
 from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, named, naming, united
-from gpu_cep.rule_sets.tables import PATTERN, check_columns, one_table
+from gpu_cep.rule_sets.tables import check_columns, one_table, with_late_of_no_pattern
 from gpu_cep.signatures import takes_keywords
 from gpu_cep.streams import arrow_schema, fit_events, progress_of
 
@@ -281,7 +281,7 @@ class RuleStream:
         if self._asked.split:
             return {name: with_late(table, late) for name, table in found.items()} if returns_late else found
         table = one_table(found, {})
-        return _with_late_of_no_pattern(table, late) if returns_late else table
+        return with_late_of_no_pattern(table, late) if returns_late else table
 
     def _certain(self, live: LiveQuery, state: StreamState) -> tuple[StreamState, pa.Table]:
         """Return the state after a run, and what it found; without an event no engine runs."""
@@ -310,24 +310,8 @@ def _plan_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Mapping[
             failed[name] = named(name, fault)
     if failed:
         raise united(failed)
-    clocks = {name: (_time_of(live), live.plan.query.drops_untimed, live.lateness, live.every) for name, live in planned.items()}
-    first = next(iter(clocks))
-    for name, own in clocks.items():
-        if own != clocks[first]:
-            told = f"the patterns {first!r} and {name!r} differ in timestamp=, nulls= or time_unit="
-            raise PatternError(f"{told}; a stream has one watermark")
+    refuse_other_clocks(planned)
     return planned
-
-
-def _with_late_of_no_pattern(table: pa.Table, late: pa.Table) -> pa.Table:
-    """Return a row for each late event, without a pattern, then those of the table."""
-    names = pa.chunked_array([pa.nulls(late.num_rows, pa.string()), *table.column(0).chunks])
-    return with_late(table.remove_column(0), late).add_column(0, pa.field(PATTERN, pa.string()), names)
-
-
-def _time_of(live: LiveQuery) -> str:
-    """Return the name of the column of timestamps."""
-    return live.plan.query.schema.names[live.plan.query.timestamp]
 
 
 stream_all = RuleStream

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 import pyarrow as pa
 
+from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.errors import LESS_MEMORY, CepError, MatchLimitExceeded, PatternError, ending_in
 
 # The first column of the table.
@@ -79,3 +80,9 @@ def join_results(found: Mapping[str, pa.Table]) -> pa.Table:
         names = pa.array(list(found), pa.string()).take(pa.array(np.repeat(np.arange(len(found)), [len(part) for part in parts])))
         whole = whole.add_column(0, pa.field(PATTERN, pa.string(), nullable=False), names)
         return whole.combine_chunks() if len(parts) > _MANY_TABLES else whole
+
+
+def with_late_of_no_pattern(found: pa.Table, late: pa.Table) -> pa.Table:
+    """Return a row for each late event, without a pattern, then those of a table of :func:`join_results`."""
+    names = pa.chunked_array([pa.nulls(late.num_rows, pa.string()), *found.column(0).chunks])
+    return with_late(found.remove_column(0), late).add_column(0, pa.field(PATTERN, pa.string()), names)

@@ -68,7 +68,7 @@ ROW_STREAMS = (
     Fault(
         "a-bucket-of-row-patterns-never-waits-for-time",
         "spark_glue/gpu_cep_spark/streaming/state.py",
-        "else not bucket.open",
+        "else not known.open",
         "else True",
         _BUCKETS,
     ),

@@ -18,8 +18,9 @@ _LONGEST = "kernels/gpu_cep_kernels/automaton/longest_runs.py"
 _TIMEOUTS, _RUN_KERNELS = ("tests/api/streams/test_timeouts.py",), ("tests/kernels/automaton/test_longest_runs.py",)
 _STREAM = ("tests/api/streams/test_stream.py",)
 _PROGRESS, _HOW_FAR = "gpu_cep/progress_tables.py", ("tests/api/test_progress.py",)
-_BUCKETS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/streaming/buckets.py", ("tests/spark/streaming/test_buckets.py",)
+_ARRIVALS, _OF_BUCKETS = "spark_glue/gpu_cep_spark/streaming/arrivals.py", ("tests/spark/streaming/test_buckets.py",)
 _BUCKET_STATE = "spark_glue/gpu_cep_spark/streaming/state.py"
+_OF_QUERIES = "spark_glue/gpu_cep_spark/streaming/rule_states.py"
 _LONG_STREAMS, _CLOCK = ("tests/api/streams/test_long_streams.py",), ("tests/api/streams/test_clock.py",)
 _SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/streams/test_silent_keys.py",)
 _DISJOINT, _HELD_MATCHES = "gpu_cep/engine/slices/disjoint.py", "gpu_cep/engine/slices/held_matches.py"
@@ -86,9 +87,9 @@ STREAMS = (
     Fault("branch-that-lacks-later-variables", _RUNS, "(*~missing.T[::-1], *keys", "(*missing.T[::-1], *keys", _TIMEOUTS),
     Fault("null-keys-that-agree", _OVER, "return reduce(or_, lone)[rows] if lone else None", "return None", _TIMEOUTS),
     Fault("windows-that-end-beyond-time", _ENDS, "times > latest - length, latest", "times > latest, latest", _TIMEOUTS),
-    Fault("event-at-sparks-watermark-in-time", _BUCKETS, "in_time = times > watermark", "in_time = times >= watermark", _OF_BUCKETS),
+    Fault("event-at-sparks-watermark-in-time", _ARRIVALS, "in_time = times > watermark", "in_time = times >= watermark", _OF_BUCKETS),
     Fault("buckets-lose-an-event", _BUCKET_STATE, "np.isin(numbers, kept)", "np.isin(numbers, kept[1:])", _OF_BUCKETS),
-    Fault("chunks-numbered-from-zero", _BUCKET_STATE, "(ran.state.clock.pushed - new.rows, new.chunk)", "(0, new.chunk)", _OF_BUCKETS),
+    Fault("chunks-numbered-from-zero", _BUCKET_STATE, "(after.clock.pushed - new.rows, new.chunk)", "(0, new.chunk)", _OF_BUCKETS),
     Fault("buckets-called-late", _BUCKET_STATE, "return watermark + 1\n", "return watermark + 2\n", _OF_BUCKETS),
     Fault(
         "heartbeats-taken-for-events",
@@ -97,11 +98,11 @@ STREAMS = (
         "df.drop",
         ("tests/spark/streaming/test_streaming.py",),
     ),
-    Fault("late-events-not-returned", _BUCKETS, "events.column(name).filter(pa.array(~in_time))", "events.column(name)", _OF_BUCKETS),
-    Fault("numbers-of-buckets-forgotten", _BUCKET_STATE, " and after.state.numbering is None:", ":", _OF_BUCKETS),
-    Fault("settled-before-the-last-event", _BUCKET_STATE, "bucket.latest <= clock.answered", "clock.answered > 0", _OF_BUCKETS),
+    Fault("late-events-not-returned", _ARRIVALS, "events.column(name).filter(pa.array(~in_time))", "events.column(name)", _OF_BUCKETS),
+    Fault("numbers-of-buckets-forgotten", _OF_QUERIES, " and self.state.numbering is None", "", _OF_BUCKETS),
+    Fault("settled-before-the-last-event", _BUCKET_STATE, "latest <= clock.answered", "clock.answered > 0", _OF_BUCKETS),
     Fault("windows-of-numbers-count-what-was-dropped", _BUCKET_STATE, "return counted or bucket.rows", "return bucket.rows", _OF_BUCKETS),
-    Fault("another-querys-state-is-taken", _BUCKET_STATE, 'told["query"] != work.digest', "False", _OF_BUCKETS),
+    Fault("another-querys-state-is-taken", _OF_QUERIES, 'told["query"] != rule.digest', "False", _OF_BUCKETS),
     Fault("progress-of-each-match", _PROGRESS, '"after_match": "skip_to_next"', '"after_match": "all"', _HOW_FAR),
     Fault("progress-by-last-events", _PROGRESS, 'Aggregate("first",', 'Aggregate("last",', _HOW_FAR),
     Fault(
@@ -219,7 +220,7 @@ STREAMS = (
     Fault(
         "buckets-of-silent-keys-are-never-called",
         _BUCKET_STATE,
-        "return None if bucket.closing is None else -(-bucket.closing // TICKS)",
+        "return None if known.closing is None else -(-known.closing // TICKS)",
         "return None",
         ("tests/spark/streaming/test_silent_keys.py",),
     ),

@@ -7,9 +7,10 @@ row, which Spark shuffles. Its stateful operator calls the engine bucket by buck
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -33,9 +34,9 @@ from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import batch_schema, refuse_unsent, spark_schema
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.streaming.checks import check_stream, ticks_of
-from gpu_cep_spark.streaming.packing import PACKED, Packing, pack_partition, unpack_partition
+from gpu_cep_spark.streaming.packing import PACKED, PackedGroup, Packing, pack_partition, unpack_partition
 from gpu_cep_spark.streaming.processor import make_processor
-from gpu_cep_spark.streaming.work import LiveWork
+from gpu_cep_spark.streaming.work import LiveGroup, LiveRule, LiveWork
 from gpu_cep_spark.tasks.handshake import send
 
 # What the stateful operator gives: packed matches, and the figures of a call.
@@ -62,16 +63,27 @@ def match_stream(job: Job, timeouts: Sequence[NarrowQuery], arrival: Arrival) ->
     query, df = job.query, job.df
     check_stream(df, query.plan, query.settings, expires=arrival.time_to_live is not None)
     work = live_work(query, arrival, shuffle_partitions(df.sparkSession), timeouts, job.events)
-    matches = match_in_buckets(df, work)
-    return matches.withMetadata(DETECTED_AT, _WATERMARK) if _is_event_time(work.live) else matches
+    return with_event_time(match_in_buckets(events_sent(df, work), work, result_schema(work.live, work.whole)), [work.live])
 
 
-def match_in_buckets(df: DataFrame, work: LiveWork) -> DataFrame:
-    """Return what comes out of the buckets to which the events of a streaming DataFrame are sent."""
-    found = _packed(df, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
+def events_sent(df: DataFrame, work: LiveWork) -> DataFrame:
+    """Return the events that a query by itself needs, in the columns that are sent; with whole ones if late ones come out as rows."""
+    live, (group,) = work.live, work.groups
+    if work.whole is not None:
+        return with_whole_events(df, live.plan, live.schema, group.codes)
+    return narrow(df, live.plan, live.schema, group.codes, timeouts=live.timeouts is not None)
+
+
+def match_in_buckets(sent: DataFrame, work: LiveWork, result: pa.Schema) -> DataFrame:
+    """Return what comes out of the buckets to which events go that are `sent` in the columns of the work; it has the schema `result`."""
+    found = _packed(sent, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
     told = found.observe(f"gpu_cep {uuid4()}", *_figures())
-    returned = spark_schema(_result_schema(work.live, work.whole))
-    return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), returned)
+    return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), spark_schema(result))
+
+
+def with_event_time(matches: DataFrame, asked: Iterable[LiveQuery]) -> DataFrame:
+    """Return the matches of queries so that what follows takes `detected_at` as their time, if it may."""
+    return matches.withMetadata(DETECTED_AT, _WATERMARK) if all(map(_is_event_time, asked)) else matches
 
 
 def _is_event_time(live: LiveQuery) -> bool:
@@ -90,20 +102,22 @@ def live_work(
     `partitions` is the session's number of partitions, `timeouts` has a query if they are asked for, and `events` have a
     DataFrame's columns.
     """
-    live = _live_query(query, timeouts, arrival)
+    live = live_query(query, timeouts, arrival)
     codes, whole = coded_columns(query.plan), events if live.returns_late else None
-    digest, text = _digest(query, codes, live), pattern_text(query.pattern)
-    return LiveWork(live, digest, text, codes, columns_of_result(live, whole), partitions, whole)
+    rule = LiveRule(live, rule_digest(query, codes, live), pattern_text(query.pattern))
+    group = LiveGroup((rule,), live.schema, keys_of_shuffle(live.plan), codes)
+    return LiveWork((group,), sent_result(result_schema(live, whole), whole), partitions, whole)
 
 
-def columns_of_result(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
-    """Return the schema that Spark expects of what comes out; with late events as a `whole` if they are rows."""
+def sent_result(result: pa.Schema, whole: pa.Schema | None) -> pa.Schema:
+    """Return the schema in which Spark takes results that have the schema `result`; with late events as a `whole` if they are rows."""
     if whole is not None:
         refuse_unsent(whole)
-    return batch_schema(spark_schema(_result_schema(live, whole)), ZONE)
+    return batch_schema(spark_schema(result), ZONE)
 
 
-def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], arrival: Arrival) -> LiveQuery:
+def live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], arrival: Arrival) -> LiveQuery:
+    """Return a query of a stream, and of its timeouts if `timeouts` has a query; raises as :func:`match_stream`."""
     plan = check_live(query.plan, query.settings, expires=arrival.time_to_live is not None)
     refuse_order(plan, arrival)
     every = ticks_of(plan, arrival.every, query.options.time_unit)
@@ -123,30 +137,35 @@ def _live_query(query: NarrowQuery, timeouts: Sequence[NarrowQuery], arrival: Ar
     return live
 
 
-def _result_schema(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
+def result_schema(live: LiveQuery, whole: pa.Schema | None) -> pa.Schema:
     """Return the schema of what comes out; with late events as a `whole` if they are rows."""
     return live.result if whole is None else kinds_schema(live.result, whole)
 
 
-def _packed(df: DataFrame, work: LiveWork) -> DataFrame:
+def _packed(sent: DataFrame, work: LiveWork) -> DataFrame:
     """Return the events, packed by bucket."""
-    live = work.live
-    if live.returns_late:
-        sent = with_whole_events(df, live.plan, live.schema, work.codes)
-    else:
-        sent = narrow(df, live.plan, live.schema, work.codes, timeouts=live.timeouts is not None)
-    keys = [F.col(f"c{key}") for key in keys_of_shuffle(live.plan)]
-    hashed = sent.select("*", F.hash(*keys).alias(_HASH)) if keys else sent
+    names = work.columns
+    hashes = [
+        F.hash(*(F.col(f"c{names.index(group.schema.names[key])}") for key in group.keys)).alias(f"{_HASH}{number or ''}")
+        for number, group in enumerate(work.groups)
+        if group.keys
+    ]
+    hashed = sent.select("*", *hashes) if hashes else sent
     packing = packing_of(work, batch_schema(hashed.schema, ZONE))
     return hashed.mapInArrow(send(partial(pack_partition, packing)), PACKED)
 
 
 def packing_of(work: LiveWork, schema: pa.Schema) -> Packing:
-    """Return how tasks pack events that are sent in the columns of `schema`."""
-    live = work.live
-    time = live.plan.query.timestamp
-    name, keyed = live.schema.names[time], bool(keys_of_shuffle(live.plan))
-    packing = Packing(schema, time, name, keyed, work.partitions)
+    """Return how tasks pack events that are sent in the columns of `schema`: those of the work, whole events, and a hash of each keys."""
+    live, names = work.live, work.columns
+    name = live.schema.names[live.plan.query.timestamp]
+    whole = () if work.whole is None else (len(names),)
+    hashes = count(len(names) + len(whole))
+    groups = tuple(
+        PackedGroup((*map(names.index, group.schema.names), *(() if number else whole)), next(hashes) if group.keys else None)
+        for number, group in enumerate(work.groups)
+    )
+    packing = Packing(schema, names.index(name), name, groups, work.partitions)
     return packing if live.rows is None else replace(packing, remedy=f"filter the rows by {name} IS NOT NULL")
 
 
@@ -157,7 +176,7 @@ def _figures() -> list[Any]:
     return [*sums, largest, (F.coalesce(F.max("ahead"), F.lit(0)) / 1e6).alias("seconds_ahead")]
 
 
-def _digest(query: NarrowQuery, codes: Codes, live: LiveQuery) -> str:
+def rule_digest(query: NarrowQuery, codes: Codes, live: LiveQuery) -> str:
     """Return a digest of what a bucket's state depends on: the question, and the columns and codes in which events are kept."""
     options, settings = query.options, query.settings
     asked = [settings.after_match, settings.output, settings.columns, options.detect, options.allen, options.gap]

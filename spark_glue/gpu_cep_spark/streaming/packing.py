@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,17 @@ _WRITING, _READING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False
 _PARTITIONS = ("spark.sql.streaming.internal.stateStore.partitions", "spark.sql.shuffle.partitions")
 
 
+class PackedGroup(NamedTuple):
+    """Events that are packed together, by their places among the columns that are sent.
+
+    `columns`: the columns of the events.
+    `hashed`: the hash of the stream's keys by which events are spread over buckets; None: all go into one bucket.
+    """
+
+    columns: tuple[int, ...]
+    hashed: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Packing:
     """How tasks pack events.
@@ -42,13 +53,13 @@ class Packing:
     Parameters
     ----------
     schema
-        The columns in which events are kept, with times in UTC: whatever the session's time zone, a checkpoint fits.
+        The columns in which events are sent, with times in UTC: whatever the session's time zone, a checkpoint fits.
     timestamp
         The number of the column of times.
     name
         What users call that column.
-    keyed
-        Whether a hash of the stream's keys stands in the last column; else all events go into one bucket.
+    groups
+        How events are packed; each event goes to every group.
     partitions
         The partitions of the state, if Spark does not tell tasks of another number.
     remedy
@@ -58,23 +69,25 @@ class Packing:
     schema: pa.Schema
     timestamp: int
     name: str
-    keyed: bool
+    groups: tuple[PackedGroup, ...]
     partitions: int
     remedy: str = "nulls='drop' leaves these events out"
 
 
 def pack_partition(packing: Packing, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the events of a Spark partition, packed by bucket.
+    """Give the events of a Spark partition, packed by group and bucket.
 
     Raises
     ------
     EventError
         An event has no timestamp.
     """
-    buckets = bucket_numbers(state_partitions(packing.partitions), BUCKETS_PER_PARTITION)
+    buckets = buckets_of_groups(packing.partitions, [group.hashed is not None for group in packing.groups])
     for table in _portions(batches):
         _refuse_untimed(packing, table)
-        yield _pack(packing, table if table.schema == packing.schema else table.cast(packing.schema), buckets)
+        typed = table if table.schema == packing.schema else table.cast(packing.schema)
+        for group, numbers in zip(packing.groups, buckets, strict=True):
+            yield _pack(group, typed, numbers)
 
 
 def state_partitions(partitions: int) -> int:
@@ -90,6 +103,23 @@ def state_partitions(partitions: int) -> int:
 def number_of_buckets(partitions: int) -> int:
     """Return over how many buckets keys are spread; `partitions` as in :func:`state_partitions`."""
     return BUCKETS_PER_PARTITION * state_partitions(partitions)
+
+
+def buckets_of_groups(partitions: int, keyed: Sequence[bool]) -> list[npt.NDArray[np.int32]]:
+    """Return the numbers of the buckets of each group: one if it is not `keyed`; `partitions` as in :func:`state_partitions`."""
+    if list(keyed) == [False]:
+        return [np.zeros(1, np.int32)]
+    told, groups = state_partitions(partitions), len(keyed)
+    numbers = bucket_numbers(told, BUCKETS_PER_PARTITION * groups).reshape(told, groups, BUCKETS_PER_PARTITION)
+    # those without keys lie in partitions that follow each other
+    return [numbers[:, group].ravel() if spread else numbers[group % told, group, :1] for group, spread in enumerate(keyed)]
+
+
+def group_of_bucket(bucket: int, partitions: int, keyed: Sequence[bool]) -> int | None:
+    """Return the number of the group of a bucket, None if there is no such bucket; arguments as in :func:`buckets_of_groups`."""
+    if len(keyed) == 1:
+        return 0
+    return next((group for group, numbers in enumerate(buckets_of_groups(partitions, keyed)) if bucket in numbers), None)
 
 
 @lru_cache(maxsize=8)
@@ -154,19 +184,19 @@ def _refuse_untimed(packing: Packing, table: pa.Table) -> None:
         raise EventError(f"{told}; {packing.remedy}")
 
 
-def _pack(packing: Packing, table: pa.Table, buckets: npt.NDArray[np.int32]) -> pa.RecordBatch:
-    """Return one row for each bucket that has events."""
-    if not packing.keyed:
-        return _rows([0], [write_chunk(table)])
-    last = table.num_columns - 1
-    numbers = np.mod(table.column(last).to_numpy().astype(np.int64), len(buckets))
+def _pack(group: PackedGroup, table: pa.Table, buckets: npt.NDArray[np.int32]) -> pa.RecordBatch:
+    """Return one row for each bucket of a group that has events."""
+    events = table.select(group.columns).rename_columns([f"c{place}" for place in range(len(group.columns))])
+    if group.hashed is None:
+        return _rows(buckets[:1].tolist(), [write_chunk(events)])
+    numbers = np.mod(table.column(group.hashed).to_numpy().astype(np.int64), len(buckets))
     # of 16 bits, numbers are sorted by counting
     small = numbers.astype(np.uint16) if len(buckets) <= 1 << 16 else numbers
     order = np.argsort(small, kind="stable")
-    events = table.remove_column(last).take(pa.array(order)).combine_chunks()
+    sorted_events = events.take(pa.array(order)).combine_chunks()
     present, begins = np.unique(numbers[order], return_index=True)
     ends = [*begins[1:].tolist(), len(order)]
-    packed = [write_chunk(events.slice(begin, end - begin)) for begin, end in zip(begins.tolist(), ends, strict=True)]
+    packed = [write_chunk(sorted_events.slice(begin, end - begin)) for begin, end in zip(begins.tolist(), ends, strict=True)]
     return _rows(buckets[present].tolist(), packed)
 
 

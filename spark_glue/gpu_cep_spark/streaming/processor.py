@@ -36,15 +36,15 @@ def make_processor(work: LiveWork) -> StatefulProcessor:
             self._match: Any = None
 
         def handleInputRows(self, key: Any, rows: Iterable[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
-            return self._call([chunk for frame in rows for chunk in frame["events"]], timerValues)
+            return self._call(key, [chunk for frame in rows for chunk in frame["events"]], timerValues)
 
         def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
-            return self._call(None, timerValues)
+            return self._call(key, None, timerValues)
 
-        def _call(self, arrived: Any, times: Any) -> Iterator[Any]:
+        def _call(self, key: Any, arrived: Any, times: Any) -> Iterator[Any]:
             if self._match is None:
                 self._match = unpack()
-            yield from self._match(self._state, arrived, times.getCurrentWatermarkInMs())
+            yield from self._match(int(key[0]), self._state, arrived, times.getCurrentWatermarkInMs())
 
         def close(self) -> None:
             self._match = None

@@ -11,14 +11,14 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.live.plans import Arrival, check_late_rows, refuse_of_rows, text_of
 from gpu_cep.live.queries import row_query
 from gpu_cep.plan.settings import Settings
-from gpu_cep_spark.jobs import pattern_text
+from gpu_cep_spark.jobs import keys_of_shuffle, pattern_text
 from gpu_cep_spark.row_patterns import NarrowRows, RowPattern, ties_of
 from gpu_cep_spark.schemas import arrow_schema
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.streaming.checks import check_row_stream, ticks_of
-from gpu_cep_spark.streaming.frames import ZONE, columns_of_result, digest_of, match_in_buckets
+from gpu_cep_spark.streaming.frames import ZONE, digest_of, events_sent, match_in_buckets, result_schema, sent_result
 from gpu_cep_spark.streaming.heartbeat_rows import HEARTBEAT, without_heartbeats
-from gpu_cep_spark.streaming.work import LiveWork
+from gpu_cep_spark.streaming.work import LiveGroup, LiveRule, LiveWork
 
 # The options that bear on the meaning of a row pattern beside its text.
 _MEANING = ("partition_by", "order_by", "time_unit")
@@ -39,7 +39,8 @@ def match_row_stream(df: DataFrame, pattern: RowPattern, options: Options, setti
     query = NarrowRows.of(pattern, rows, options, settings)
     check_row_stream(df, query)
     time = query.rows.names[query.bound.order_by[0].column]
-    return match_in_buckets(without_heartbeats(df, time), live_row_work(query, arrival, shuffle_partitions(df.sparkSession), rows))
+    work = live_row_work(query, arrival, shuffle_partitions(df.sparkSession), rows)
+    return match_in_buckets(events_sent(without_heartbeats(df, time), work), work, result_schema(work.live, work.whole))
 
 
 def live_row_work(query: NarrowRows, arrival: Arrival, partitions: int, rows: pa.Schema) -> LiveWork:
@@ -53,6 +54,7 @@ def live_row_work(query: NarrowRows, arrival: Arrival, partitions: int, rows: pa
     if live.returns_late:
         check_late_rows(live, query.settings)
     whole = rows if live.returns_late else None
-    result, ties = columns_of_result(live, whole), ties_of(query.bound)
     digest = digest_of(text_of(query.pattern), query.options, _MEANING, str(query.rows.remove_metadata()))
-    return LiveWork(live, digest, pattern_text(query.pattern), {}, result, partitions, whole, ties)
+    rule = LiveRule(live, digest, pattern_text(query.pattern))
+    group = LiveGroup((rule,), live.schema, keys_of_shuffle(live.plan), ties=ties_of(query.bound))
+    return LiveWork((group,), sent_result(result_schema(live, whole), whole), partitions, whole)

@@ -14,15 +14,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep import __version__
 from gpu_cep.analysis.bound import CountWindow
-from gpu_cep.engine.streaming.state import Clock, StreamState, first_state, read_about, read_state, saving_release, write_state
+from gpu_cep.engine.streaming.state import Clock, saving_release
 from gpu_cep.errors import EventError
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.plan.certainty import Certain
 from gpu_cep_spark.streaming.marks import ListMarks, write_marks
 from gpu_cep_spark.streaming.packing import number_of_buckets, read_chunk, write_chunk
-from gpu_cep_spark.streaming.work import LiveWork
+from gpu_cep_spark.streaming.rule_states import RuleState, first_states, read_states, write_states
+from gpu_cep_spark.streaming.work import LiveGroup, LiveWork
 
 # Ticks of Spark's timestamps in a millisecond, in which it tells the watermark.
 TICKS = 1_000
@@ -31,8 +31,8 @@ MOST_CHUNKS = 64
 _NUMBER = "number"
 # How keys are spread over buckets: as many buckets in each partition.
 _SPREAD = "evenly"
-# The fields of a bucket that are written beside the state of its stream.
-_FIGURES = ("rows", "size", "chunks", "timer", "latest", "open", "closing")
+# The fields of a bucket that are written beside the states of its queries.
+_FIGURES = ("rows", "size", "chunks", "timer", "latest")
 
 Numbers = npt.NDArray[np.int64]
 
@@ -53,22 +53,27 @@ class Store(NamedTuple):
 class Bucket:
     """What is known of a bucket beside its events.
 
-    `state`: the state of its stream, without the events.
+    `rules`: what is known of each of its queries.
     `rows`, `size`, `chunks`: the number of events in its list, their bytes, and the number of chunks.
     `timer`: the watermark, in milliseconds, at which it is called next if no event comes (None: never).
     `latest`: the latest time of its events.
-    `open`: of how many rows of a row pattern it was not certain at the last run which match begins there.
-    `closing`: the watermark, in ticks, at which the first of its keys has been silent for its time to live (None: there is none).
     """
 
-    state: StreamState
+    rules: tuple[RuleState, ...]
     rows: int = 0
     size: int = 0
     chunks: int = 0
     timer: int | None = None
     latest: int = 0
-    open: int = 0
-    closing: int | None = None
+
+    @property
+    def clock(self) -> Clock:
+        """Return the clock, by which all queries go; matches are counted for each."""
+        return self.rules[0].state.clock
+
+    def waits(self, known: RuleState) -> bool:
+        """Return whether a query may need events of the list, or holds matches back."""
+        return known.holds or (self.rows > 0 and (known.since is None or known.since <= self.latest))
 
 
 class New(NamedTuple):
@@ -94,37 +99,31 @@ class Listed(NamedTuple):
 
 
 class Ran(NamedTuple):
-    """What a run of the engine leaves: the state without events, the numbers of events that are kept (None: all), and matches.
+    """What a run of the engine leaves: what is known of each query, the numbers of events that are kept (None: all), and matches.
 
-    `listed` is what was read of the list, `marks` are those of the rows of a row pattern, and `closing` is as in a :class:`Bucket`.
+    `listed` is what was read of the list, and `marks` are those of the rows of a row pattern.
     """
 
-    state: StreamState
-    kept: Numbers | None
-    found: pa.Table | None
+    rules: tuple[RuleState, ...]
+    kept: Numbers | None = None
+    found: pa.Table | None = None
     listed: Listed | None = None
     marks: ListMarks | None = None
-    closing: int | None = None
 
 
-def read_bucket(work: LiveWork, store: Store) -> Bucket:
-    """Return what is known of a bucket.
+def read_bucket(work: LiveWork, group: LiveGroup, store: Store) -> Bucket:
+    """Return what is known of a bucket of a group.
 
     Raises
     ------
     EventError
-        Another query wrote it, or another release, or keys are spread over another number of buckets than before.
+        Other queries wrote it, or another release, or keys are spread over another number of buckets than before.
     """
     # Spark logs a warning if what is not there is asked for
     if not store.about.exists():
-        return Bucket(first_state(work.live.schema))
+        return Bucket(first_states(group))
     (written,) = store.about.get()
-    told = read_about(written)
-    if told["query"] != work.digest:
-        raise EventError(
-            f"the checkpoint holds events that are kept for another query, whose pattern is {told['pattern']}; "
-            "start this query with a checkpointLocation of its own"
-        )
+    rules, told = read_states(work, group, written)
     if told.get("spread") != _SPREAD:
         raise EventError(
             "the checkpoint was written by an earlier release, which spread keys over buckets in another way; "
@@ -134,19 +133,15 @@ def read_bucket(work: LiveWork, store: Store) -> Bucket:
     if told["buckets"] != buckets:
         raise EventError(f"the checkpoint spreads keys over {told['buckets']} buckets, and this run over {buckets}")
     # an earlier release did not write all of them
-    return Bucket(read_state(written, work.live.schema), **{name: told[name] for name in _FIGURES if name in told})
+    return Bucket(rules, **{name: told[name] for name in _FIGURES if name in told})
 
 
-def is_settled(live: LiveQuery, bucket: Bucket, clock: Clock) -> bool:
-    """Return whether nothing becomes certain of a bucket by time alone: all that its events decide has been answered."""
-    by_events = isinstance(live.window, CountWindow) or (live.certain is Certain.AT_DETECTION if live.rows is None else not bucket.open)
-    waits_for_silence = bucket.closing is None or clock.watermark is None or clock.watermark < bucket.closing
-    return by_events and clock.answered is not None and bucket.latest <= clock.answered and waits_for_silence
-
-
-def holds(state: StreamState) -> bool:
-    """Return whether matches are held that decide about later ones."""
-    return state.held is not None and len(state.held) > 0
+def is_settled(live: LiveQuery, known: RuleState, latest: int) -> bool:
+    """Return whether nothing becomes certain by time alone: all that events until the `latest` time decide has been answered."""
+    clock = known.state.clock
+    by_events = isinstance(live.window, CountWindow) or (live.certain is Certain.AT_DETECTION if live.rows is None else not known.open)
+    waits_for_silence = known.closing is None or clock.watermark is None or clock.watermark < known.closing
+    return by_events and clock.answered is not None and latest <= clock.answered and waits_for_silence
 
 
 def read_events(store: Store) -> Listed:
@@ -164,35 +159,32 @@ def read_events(store: Store) -> Listed:
     return Listed(pa.concat_tables(tables), np.concatenate(numbers))
 
 
-def write_bucket(work: LiveWork, store: Store, bucket: Bucket, ran: Ran, new: New, watermark: int, *, called: bool) -> Bucket:
+def write_bucket(work: LiveWork, group: LiveGroup, store: Store, bucket: Bucket, ran: Ran, new: New, *, called: bool) -> Bucket:
     """Write what is kept of a bucket, set its timer, and return what is known of it; `called` by its timer."""
-    after = replace(bucket, state=ran.state)
-    anew = ran.kept is not None and _is_worth_writing(work.live, bucket, len(ran.kept))
-    if ran.kept is not None:
-        after = replace(after, closing=ran.closing)
+    after = replace(bucket, rules=ran.rules)
+    anew = ran.kept is not None and _is_worth_writing(group, bucket, len(ran.kept))
     if ran.kept is not None and anew:
         after = _write_events(store, after, ran.kept, ran.listed)
     if ran.marks is not None:
         write_marks(store.marks, ran.marks, ran.kept if anew else None)
-        after = replace(after, open=ran.marks.open)
     if new.chunk is not None:
-        store.chunks.appendValue((ran.state.clock.pushed - new.rows, new.chunk))
+        store.chunks.appendValue((after.clock.pushed - new.rows, new.chunk))
         rows, size = after.rows + new.rows, after.size + len(new.chunk)
         after = replace(after, rows=rows, size=size, chunks=after.chunks + 1, latest=max(after.latest, new.latest))
-    after = _set_timer(work, store, after, watermark, called=called)
-    if not after.rows and not holds(after.state) and after.state.numbering is None:
+    after = _set_timer(group, store, after, called=called)
+    if not after.rows and all(known.is_new for known in after.rules):
         store.about.clear()
         return after
-    told = {"query": work.digest, "pattern": work.pattern, "buckets": number_of_buckets(work.partitions), "spread": _SPREAD}
-    told["release"] = __version__
+    told = {"buckets": number_of_buckets(work.partitions), "spread": _SPREAD}
     told |= {name: getattr(after, name) for name in _FIGURES}
-    store.about.update((write_state(after.state, told),))
+    store.about.update((write_states(work, group, after.rules, told),))
     return after
 
 
-def _is_worth_writing(live: LiveQuery, bucket: Bucket, kept: int) -> bool:
+def _is_worth_writing(group: LiveGroup, bucket: Bucket, kept: int) -> bool:
     """Return whether a list is written anew that has so many events which are still needed."""
-    # windows of a number of events count those that are kept; of rows, marks tell
+    live = group.first.live
+    # windows of a number of events count those that are kept, and share them with none; of rows, marks tell
     counted = live.rows is None and isinstance(live.window, CountWindow) and bucket.rows > kept
     return counted or bucket.rows > 2 * kept or bucket.chunks >= MOST_CHUNKS
 
@@ -210,9 +202,11 @@ def _write_events(store: Store, bucket: Bucket, kept: Numbers, listed: Listed | 
     return replace(bucket, rows=len(kept), size=len(chunk), chunks=1)
 
 
-def _set_timer(work: LiveWork, store: Store, bucket: Bucket, watermark: int, *, called: bool) -> Bucket:
-    """Have Spark call the bucket again once the engine is due, if it keeps anything."""
-    timer = _due(work.live, bucket, watermark) if bucket.rows or holds(bucket.state) else None
+def _set_timer(group: LiveGroup, store: Store, bucket: Bucket, *, called: bool) -> Bucket:
+    """Have Spark call the bucket again once the engine is due for a query that waits for something."""
+    waiting = [(rule.live, known) for rule, known in zip(group.rules, bucket.rules, strict=True) if bucket.waits(known)]
+    dues = [due for live, known in waiting if (due := _due(live, known, bucket.latest)) is not None]
+    timer = min(dues, default=None)
     if timer != bucket.timer:
         # the timer that has gone off is Spark's to delete
         if bucket.timer is not None and not called:
@@ -222,11 +216,13 @@ def _set_timer(work: LiveWork, store: Store, bucket: Bucket, watermark: int, *, 
     return replace(bucket, timer=timer)
 
 
-def _due(live: LiveQuery, bucket: Bucket, watermark: int) -> int | None:
+def _due(live: LiveQuery, known: RuleState, latest: int) -> int | None:
     """Return the watermark, in milliseconds, at which the engine is to run next if no event comes; None: not at all."""
-    clock = bucket.state.clock
-    if is_settled(live, bucket, clock):
-        return None if bucket.closing is None else -(-bucket.closing // TICKS)
+    clock = known.state.clock
+    assert clock.watermark is not None, "Spark tells one"
+    watermark = int(clock.watermark) // TICKS
+    if is_settled(live, known, latest):
+        return None if known.closing is None else -(-known.closing // TICKS)
     if live.every is None or clock.answered is None:
         return watermark + 1
     return max(watermark + 1, -int(-(clock.answered + live.every) // TICKS))

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep_spark.jobs import keys_of_shuffle
 from gpu_cep_spark.streaming.buckets import match_bucket
 from gpu_cep_spark.streaming.frames import packing_of
 from gpu_cep_spark.streaming.packing import pack_partition, unpack_partition
@@ -116,24 +115,26 @@ class Operator:
         return sum(int(frame[figure].sum()) for frame in self.frames)
 
     def _packed(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        plan, whole = self.work.live.plan, table
-        keys = keys_of_shuffle(plan)
-        table = whole.select(self.work.live.schema.names)
-        named = table.rename_columns([f"c{number}" for number in range(table.num_columns)])
-        if self.work.whole is not None:
+        work, whole = self.work, table
+        named = whole.select(work.columns).rename_columns([f"c{number}" for number in range(len(work.columns))])
+        if work.whole is not None:
             fields = whole.rename_columns([f"c{number}" for number in range(whole.num_columns)])
             named = named.append_column("whole", fields.to_struct_array())
-        if keys:
-            hashes = stream_hashes(EventColumns(table, plan.query, threads=1), keys).astype(np.uint32).view(np.int32)
-            named = named.append_column("keys", pa.array(hashes))
-        for number, constants in self.work.codes.items():
+        for number, group in enumerate(work.groups):
+            if group.keys:
+                own, live = whole.select(group.schema.names), group.first.live
+                read = own.select(live.schema.names)
+                keys = [read.schema.names.index(group.schema.names[key]) for key in group.keys]
+                hashes = stream_hashes(EventColumns(read, live.plan.query, threads=1), keys).astype(np.uint32).view(np.int32)
+                named = named.append_column(f"keys{number}", pa.array(hashes))
+        for number, constants in work.groups[0].codes.items():
             codes = pc.index_in(named.column(number), pa.array(constants)).cast(pa.int8())
             named = named.set_column(number, f"c{number}", codes)
-        return pack_partition(packing_of(self.work, named.schema), named.to_batches())
+        return pack_partition(packing_of(work, named.schema), named.to_batches())
 
     def _call(self, number: int, given: Any) -> None:
         bucket = self.buckets.setdefault(number, Bucket())
-        self.frames += match_bucket(self.work, (bucket.about, bucket.chunks, bucket, bucket.marks), given, self.watermark)
+        self.frames += match_bucket(self.work, number, (bucket.about, bucket.chunks, bucket, bucket.marks), given, self.watermark)
 
 
 def _times(work: LiveWork, table: pa.Table) -> np.ndarray:

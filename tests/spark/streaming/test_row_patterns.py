@@ -69,7 +69,7 @@ def batch_of(query: NarrowRows, _: Any, rows: pa.Table) -> pa.Table:
 def certain_of(query: NarrowRows, work: Any, rows: pa.Table) -> pa.Table:
     """What is certain once time has passed for ever, but further rows may come."""
     narrow = rows.select(query.rows.names)
-    ordered, _ = in_order_of_ties(work.live.rows, work.ties, narrow, np.arange(len(narrow)))
+    ordered, _ = in_order_of_ties(work.live.rows, work.groups[0].ties, narrow, np.arange(len(narrow)))
     state = push_events(work.live, first_state(work.live.kept), ordered).state
     return certain_matches(work.live, replace(state, clock=replace(state.clock, watermark=FOR_EVER * TICKS)), Resources(1))[1]
 
