@@ -46,7 +46,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.progress: (ProgressOptions, set()),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "rare", "report", "emit", "every", "late", "time_to_live"}),
     cep.gpu_progress: (SparkProgressOptions, {"worker_memory", "slices", "scan", "every", "late"}),
-    cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory", "rare"}),
+    cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory", "rare", "emit", "every", "late"}),
 }
 LEFT_OUT = {
     cep.explain: {"timeouts", "detected_at", "result", "complete_until"},

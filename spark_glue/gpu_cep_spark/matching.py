@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from inspect import signature
@@ -194,7 +194,7 @@ def gpu_match(
     check_scan(scan, slices, settings.engine)
     named = rare_names(rare)
     of_batch = {"worker_memory": worker_memory, "slices": slices, "scan": scan, "rare": rare, "report": report}
-    _check_kind(frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})
+    check_kind(gpu_match, frame, of_batch, {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live})
     if frame.isStreaming:
         return _match_streaming(frame, asked, options, settings, Arrival(late=late, every=every, time_to_live=time_to_live, emit=emit))
     frame = without_heartbeats(frame, options.timestamp)
@@ -245,9 +245,9 @@ def _near_rare(job: Job, rare: Sequence[str] | None) -> Job:
     return replace(job, df=keep_near(job.df, job.query.events, [NearRare(job.query.plan, variables)])) if variables else job
 
 
-def _check_kind(df: DataFrame, of_batch: Mapping[str, Any], of_stream: Mapping[str, Any]) -> None:
-    """Raise UnsupportedError or PatternError for keywords that have no meaning for this kind of DataFrame, or a wrong value."""
-    usual = {name: each.default for name, each in signature(gpu_match).parameters.items()}
+def check_kind(called: Callable[..., Any], df: DataFrame, of_batch: Mapping[str, Any], of_stream: Mapping[str, Any]) -> None:
+    """Raise UnsupportedError or PatternError for keywords of a call that mean nothing for this kind of DataFrame, or have a wrong value."""
+    usual = {name: each.default for name, each in signature(called).parameters.items()}
     check_choices(of_stream["emit"], of_stream["late"])
     if df.isStreaming:
         refuse_keywords(of_batch, usual)

@@ -8,6 +8,7 @@ _RUNS, _VALUES = "gpu_cep/rule_sets/runs.py", "gpu_cep/engine/rule_sets/bound_va
 _PAIRS, _NEAR = "gpu_cep/engine/rule_sets/paired_rows.py", "gpu_cep/engine/rule_sets/near_candidates.py"
 _ON_SPARK, _SHUFFLES = "spark_glue/gpu_cep_spark/rule_sets/matching.py", "spark_glue/gpu_cep_spark/rule_sets/shuffles.py"
 _EXPLAINED, _RARE = "spark_glue/gpu_cep_spark/rule_sets/explain.py", ("tests/spark/narrowing/test_rare_events.py",)
+_FILTERS = "spark_glue/gpu_cep_spark/narrowing/rule_filters.py"
 _MATCH_ALL, _SPARK = ("tests/api/rule_sets/test_match_all.py",), ("tests/spark/rule_sets/test_match_all.py",)
 
 _STREAMS, _STREAM_ALL = "gpu_cep/rule_sets/streams.py", ("tests/api/rule_sets/test_stream_all.py",)
@@ -56,7 +57,7 @@ RULE_SETS = (
     Fault("slices-that-do-not-look-back", _SHUFFLES, "looks_back=any(", "looks_back=all(", _SPARK),
     Fault("copies-start-matches", _RUNS, "OwnRows(own.marks[rows])", "OwnRows(own.marks[rows] | True)", _SPARK),
     Fault("numbered-over-all-patterns", "spark_glue/gpu_cep_spark/assembly.py", "given[:beside]), *(", "given[:0]), *(", _SPARK),
-    Fault("filter-of-the-first-rule", _ON_SPARK, "return _balanced(known)", "return known[0]", _SPARK),
+    Fault("filter-of-the-first-rule", _FILTERS, "return _balanced(known)", "return known[0]", _SPARK),
     Fault("rare-variables-not-explained", _EXPLAINED, "self.rare.get(pattern, ())", "()", _RARE),
     Fault("no-count-of-nothing", _ON_SPARK, "counted = found.unionAll(", "counted = found if whole else found.unionAll(", _SPARK),
 )

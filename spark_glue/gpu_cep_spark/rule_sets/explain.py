@@ -9,13 +9,17 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from gpu_cep.errors import CepError, UnsupportedError
+from gpu_cep.errors import CepError
+from gpu_cep.live.plans import Arrival
 from gpu_cep.rule_sets.rules import Rule
 from gpu_cep_spark.matching import known_of
 from gpu_cep_spark.narrowing.rare_choice import choose_for_all, variable_names
 from gpu_cep_spark.rule_sets.matching import plan_spark_rules
 from gpu_cep_spark.rule_sets.shuffles import choose_shuffles, described
+from gpu_cep_spark.rule_sets.streaming import described as described_group
+from gpu_cep_spark.rule_sets.streaming import groups_of_rules, plan_streamed_rules
 from gpu_cep_spark.schemas import arrow_schema
+from gpu_cep_spark.streaming.checks import refuse_keywords
 
 # The most patterns of a shuffle that are named.
 _NAMED = 5
@@ -23,7 +27,7 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class SharedShuffle:
-    """Patterns that share one shuffle and one Python stage.
+    """Patterns that share one shuffle and one Python stage; of a stream, those that share events in the state.
 
     `told` describes the shuffle in words.
     """
@@ -68,10 +72,18 @@ def explain_spark_rules(df: DataFrame, rules: Mapping[str, Rule], rare: object, 
     Raises as :func:`gpu_cep_spark.narrowing.rare_choice.choose_for_all` for `rare`.
     """
     if df.isStreaming:
-        raise UnsupportedError("explain_all() does not take a streaming DataFrame, as gpu_match_all() does not")
+        return _explain_stream(df, rules, rare, keywords)
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     queries, failed = plan_spark_rules(rules, keywords, arrow_schema(df.schema, zone))
     near = {name: tuple(variable_names(queries[name].plan, each)) for name, each in choose_for_all(queries, df, rare).items()}
     chosen = choose_shuffles(queries, partial(known_of, df))
     shared = tuple(SharedShuffle(tuple(each.queries), tuple(described(each))) for each in chosen.shared)
     return SparkRuleSetExplanation(shared, chosen.alone, failed, near)
+
+
+def _explain_stream(df: DataFrame, rules: Mapping[str, Rule], rare: object, keywords: Mapping[str, Any]) -> SparkRuleSetExplanation:
+    """Return which rules share events in the state of a streaming DataFrame."""
+    refuse_keywords({"rare": rare}, {"rare": None})
+    planned, failed = plan_streamed_rules(rules, keywords, df, Arrival())
+    shared = (SharedShuffle(tuple(group.rules), ("one stateful query", *described_group(group))) for group in groups_of_rules(planned))
+    return SparkRuleSetExplanation(tuple(shared), {}, failed, {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from gpu_cep.choices import OnError
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.errors import CepError, UnsupportedError
 from gpu_cep.keywords import SparkOptions, read_keywords
+from gpu_cep.live.plans import Arrival
 from gpu_cep.plan.columns_read import narrow_settings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import AnyPlan
@@ -29,13 +29,15 @@ from gpu_cep.rule_sets.tables import PATTERN, check_columns, same_columns
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.assembly import assemble, numbered, total_counts
 from gpu_cep_spark.jobs import counts_in_parts, keys_of_shuffle
-from gpu_cep_spark.matching import check_spark_settings, gpu_match, known_of, refuse_other_frames
+from gpu_cep_spark.matching import check_kind, check_spark_settings, gpu_match, known_of, refuse_other_frames
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery, SlicedQuery, time_kind
 from gpu_cep_spark.narrowing.pushdown import column, event_filter, read_columns, untimed
 from gpu_cep_spark.narrowing.rare_choice import choose_for_all, variable_names
 from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
+from gpu_cep_spark.narrowing.rule_filters import MOST_FILTERS, any_filter
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.rule_sets.shuffles import RuleShuffle, choose_shuffles
+from gpu_cep_spark.rule_sets.streaming import match_rules_of_stream, plan_streamed_rules
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.slices.cut import in_slices, number_of
 from gpu_cep_spark.slices.shuffle_tasks import shuffle
@@ -45,9 +47,6 @@ from gpu_cep_spark.tasks.worker import Work
 
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
-
-# Up to so many filters are united to one that Spark applies before the shuffle.
-_MOST_FILTERS = 256
 
 
 @takes_keywords(match, SparkOptions)
@@ -60,6 +59,9 @@ def gpu_match_all(
     split: bool = False,
     worker_memory: int | str | None = None,
     rare: str | Sequence[str] | None = None,
+    emit: str = "certain",
+    every: float | str | None = None,
+    late: str = "drop",
     **keywords: Unpack[SparkOptions],
 ) -> Any:
     """Find the matches of many patterns among the events of a Spark DataFrame.
@@ -71,10 +73,14 @@ def gpu_match_all(
     if their stream cannot be cut. :func:`gpu_cep.explain_all` says which pattern is shuffled how.
     Nothing runs until an action needs the result, but errors in queries are raised at once.
 
+    Of a streaming DataFrame the result is one, too, in append mode. One stateful query has all
+    patterns, whatever their keys. Each match comes out once, as of :func:`gpu_match`.
+
     Parameters
     ----------
     df
-        The events; a classic or a Spark Connect DataFrame.
+        The events; a classic or a Spark Connect DataFrame, also a streaming one with a
+        watermark on its timestamps, which all patterns have in common.
     patterns
         As in :func:`gpu_cep.match_all`.
     on_error, failures
@@ -83,12 +89,18 @@ def gpu_match_all(
     split
         Whether the result is a dictionary of DataFrames by name. Each is computed when it is used;
         a job that uses several shuffles the events once for those whose streams have keys.
+        Of a streaming DataFrame each is a stream of its own, by :func:`gpu_match`.
     worker_memory
         As in :func:`gpu_match`.
     rare
         Variables of which each match of each pattern binds one, and of which there are few
         events. Only events near these are shuffled, as in :func:`gpu_match`. A shuffle has
         those of all its patterns. By default a shuffle that patterns share has all events.
+    emit, every
+        As in :func:`gpu_match`, of a streaming DataFrame.
+    late
+        As in :func:`gpu_match`, of a streaming DataFrame. Of ``rows``, a late event comes out
+        once, with NULL for the pattern; with `split` it is a row of each DataFrame.
     **keywords
         As in :func:`gpu_match`; ``output="compressed"`` is not supported.
 
@@ -105,21 +117,29 @@ def gpu_match_all(
         columns and cannot be one DataFrame. Or a match of a pattern may bind none of the
         variables that `rare` names.
     UnsupportedError
-        `rare` is ``auto``, or events of a pattern cannot be left out.
+        `rare` is ``auto``, or events of a pattern cannot be left out. Or a stream cannot answer a
+        pattern, or a streaming DataFrame has no watermark on the timestamps.
     CepError
         Any error that :func:`gpu_match` raises. The message names the pattern.
     """
     refuse_other_frames(df)
-    if df.isStreaming:
-        raise UnsupportedError("gpu_match_all() does not take a streaming DataFrame yet; give it to gpu_match(), for each pattern")
     rules = as_rules(patterns)
     check_split(split)
     check_error_choices(on_error, failures)
     refuse_output(keywords.get("output"), "for many patterns under Spark")
+    check_kind(gpu_match_all, df, {"worker_memory": worker_memory, "rare": rare}, {"emit": emit, "every": every, "late": late})
+    if df.isStreaming:
+        planned, failed = plan_streamed_rules(rules, keywords, df, Arrival(late=late, every=every, emit=emit))
+        _refuse_failed(failed, rules, on_error)
+        of_stream: dict[str, Any] = {"emit": emit, "every": every, "late": late, **keywords}
+        streams = (
+            _streams_of_their_own(df, {name: rules[name] for name in planned}, of_stream) if split else match_rules_of_stream(df, planned)
+        )
+        report_failures(failed, failures)
+        return streams
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     queries, failed = plan_spark_rules(rules, keywords, arrow_schema(df.schema, zone))
-    if failed and (on_error == "raise" or len(failed) == len(rules)):
-        raise united(failed)
+    _refuse_failed(failed, rules, on_error)
     if not split:
         check_columns({name: answer_schema(query.plan, query.events) for name, query in queries.items()})
     report_failures(failed, failures)
@@ -139,6 +159,17 @@ def gpu_match_all(
     frames = [job.match(shuffle) for shuffle in shared]
     frames += [numbered(frame).select(F.lit(name), "*").toDF(PATTERN, *frame.columns) for name, frame in alone.items()]
     return reduce(DataFrame.unionAll, frames)
+
+
+def _streams_of_their_own(df: DataFrame, rules: Mapping[str, Rule], keywords: Mapping[str, Any]) -> dict[str, DataFrame]:
+    """Return a streaming DataFrame for each rule, which is started by itself, so that there is nothing to share."""
+    return {name: gpu_match(df, rule.pattern, **{**keywords, **rule.options}) for name, rule in rules.items()}
+
+
+def _refuse_failed(failed: Mapping[str, CepError], rules: Mapping[str, Rule], on_error: OnError) -> None:
+    """Raise the errors of patterns if one of them is enough to stop the others, or if all have failed."""
+    if failed and (on_error == "raise" or len(failed) == len(rules)):
+        raise united(failed)
 
 
 def refuse_output(output: object, where: str) -> None:
@@ -295,14 +326,6 @@ def plan_over(query: NarrowQuery, events: pa.Schema) -> AnyPlan:
 
 def _any_filter(plans: Sequence[AnyPlan], read: DataFrame) -> Column | None:
     """Return a filter that holds for every event that a variable of some plan may bind; None if no useful one is known."""
-    if len(plans) > _MOST_FILTERS:
+    if len(plans) > MOST_FILTERS:
         return None
-    filters = [event_filter(plan.query, read.schema) if "filter" in plan.pruning else None for plan in plans]
-    known = [each for each in filters if each is not None]
-    return _balanced(known) if len(known) == len(filters) else None
-
-
-def _balanced(conditions: Sequence[Column]) -> Column:
-    """Return the disjunction of some conditions as a tree that is not deep."""
-    half = len(conditions) // 2
-    return conditions[0] if not half else or_(_balanced(conditions[:half]), _balanced(conditions[half:]))
+    return any_filter([event_filter(plan.query, read.schema) if "filter" in plan.pruning else None for plan in plans])

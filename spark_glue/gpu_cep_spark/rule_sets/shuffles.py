@@ -67,7 +67,7 @@ def choose_shuffles(queries: Mapping[str, NarrowQuery], known_of: Callable[[Narr
             keyless.setdefault(_time_of(query), {})[name] = query
     shared = _by_keys(queries, lambda keys: _spreads(known_of(next(iter(queries.values())), keys)))
     for time, every in keyless.items():
-        for group in _by_columns(every):
+        for group in by_columns(every):
             if len(group) == 1:
                 alone |= dict.fromkeys(group, "no other pattern without keys is matched in the same way")
             else:
@@ -88,10 +88,10 @@ def _by_keys(queries: Mapping[str, NarrowQuery], spreads: Callable[[Keys], bool]
     for name, query in queries.items():
         if keys[name]:
             groups.setdefault(serving[keys[name]], {})[name] = query
-    return [RuleShuffle(group, keys) for keys, every in groups.items() for group in _by_columns(every)]
+    return [RuleShuffle(group, keys) for keys, every in groups.items() for group in by_columns(every)]
 
 
-def _by_columns(queries: Mapping[str, NarrowQuery]) -> list[dict[str, NarrowQuery]]:
+def by_columns(queries: Mapping[str, NarrowQuery]) -> list[dict[str, NarrowQuery]]:
     """Return rules that may share a shuffle in groups, so that what each reads together costs less than shuffles by themselves."""
     columns = {name: frozenset(query.events.names) for name, query in queries.items()}
     found: dict[frozenset[Columns], dict[str, NarrowQuery]] = {}

@@ -65,10 +65,28 @@ def check_stream(df: DataFrame, plan: AnyPlan, settings: Settings, *, expires: b
         A stream cannot answer the query, Spark has no watermark of the timestamps, or cannot have one, or keeps state
         in another store than RocksDB. One error names all reasons.
     """
-    faults = [*_faults_of_query(plan, expires=expires), *_faults_of_output(plan, settings)]
-    faults += [*_faults_of_watermark(df.schema, plan.query.schema.names[plan.query.timestamp]), *_faults_of_store(df)]
+    faults = [*_faults_of_query(plan, expires=expires), *_faults_of_output(plan, settings), *_faults_of_source(df, plan)]
     if faults:
         raise UnsupportedError(faults)
+
+
+def check_rule_of_stream(plan: AnyPlan, settings: Settings) -> None:
+    """Check that a query of a rule set is one for streams under Spark; raises as :func:`check_stream`."""
+    faults = [*_faults_of_query(plan, expires=False), *_faults_of_output(plan, settings)]
+    if faults:
+        raise UnsupportedError(faults)
+
+
+def check_source(df: DataFrame, plan: AnyPlan) -> None:
+    """Check the watermark on the timestamps of a query, and the session's state store; raises as :func:`check_stream`."""
+    faults = [*_faults_of_source(df, plan)]
+    if faults:
+        raise UnsupportedError(faults)
+
+
+def _faults_of_source(df: DataFrame, plan: AnyPlan) -> Iterator[Diagnostic]:
+    yield from _faults_of_watermark(df.schema, plan.query.schema.names[plan.query.timestamp])
+    yield from _faults_of_store(df)
 
 
 def check_row_stream(df: DataFrame, query: NarrowRows) -> None:

@@ -272,8 +272,6 @@ def test_errors_come_before_any_job(frame: DataFrame) -> None:
             cep.gpu_match_all(frame, KEYED, output=output)
     with pytest.raises(cep.EventError, match="expected a Spark DataFrame"):
         cep.gpu_match_all(EVENTS, KEYED)
-    with pytest.raises(cep.UnsupportedError, match="does not take a streaming DataFrame yet"):
-        cep.gpu_match_all(frame.sparkSession.readStream.format("rate").load(), KEYED)
 
 
 def test_a_limit_names_the_pattern(frame: DataFrame) -> None:
