@@ -54,10 +54,11 @@ def _decode_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if plain != column.type:
         column = pa.chunked_array([_decode(chunk).cast(plain) for chunk in column.chunks], plain)
     # Arrow joins no dictionaries of which one has NULL for a value
-    return column.cast(_without_dictionaries(plain)).cast(plain) if _hold_nulls(column) else column
+    return column.cast(_without_dictionaries(plain)).cast(plain) if hold_nulls(column) else column
 
 
-def _hold_nulls(column: pa.ChunkedArray) -> bool:
+def hold_nulls(column: pa.ChunkedArray) -> bool:
+    """Return whether NULL is among the values of the dictionaries of text of a column, also of those inside of lists and structs."""
     # the type is asked once, since there may be many chunks
     if pa.types.is_dictionary(column.type):
         return is_text(column.type.value_type) and any(chunk.dictionary.null_count for chunk in column.chunks)
@@ -101,7 +102,7 @@ def inspect_dictionaries(table: pa.Table) -> bool:
     encoded = [number for number, kind in enumerate(table.schema.types) if kind.id == _DICTIONARY]
     for number in encoded:
         check_codes(table.column(number), table.schema.field(number).name)
-    return any(_hold_nulls(table.column(number)) for number in encoded)
+    return any(hold_nulls(table.column(number)) for number in encoded)
 
 
 @while_alive

@@ -25,7 +25,7 @@ from gpu_cep.engine.input.row_numbers import RowNumbers, take_numbers
 from gpu_cep.engine.input.text_columns import EncodedTexts, TextColumns
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.errors import EventError, MatchLimitExceeded
-from gpu_cep_kernels.compile.launch import spread
+from gpu_cep_kernels.compile.launch import spread, threads_for, threads_of
 
 Result = TypeVar("Result")
 
@@ -95,10 +95,14 @@ class EventColumns:
                 self._arrow[column] = elsewhere.arrow(column)
             elif column < len(self.query.schema.attributes):
                 source = self._as_given(column)
-                self._arrow[column] = one_array(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
+                self._arrow[column] = self._joined(source) if isinstance(source, pa.ChunkedArray) else source.to_arrow()
             else:
                 self._arrow[column] = self._compute(column)
         return self._arrow[column]
+
+    def _joined(self, source: pa.ChunkedArray) -> pa.Array:
+        """Return the chunks of a column as one array."""
+        return one_array(source, threads_for(len(self), threads_of(self.threads)))
 
     def prepare(self, wanted: Iterable[int], in_pieces: Iterable[int], keys: Iterable[int], threads: int) -> None:
         """Join the chunks of the `wanted` columns on the host, and encode the `keys`, several columns at a time.

@@ -11,9 +11,10 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.at_once import each_at_once
-from gpu_cep.engine.input.encodings import check_codes, inspect_dictionaries, is_text, unite_schemas
+from gpu_cep.engine.input.encodings import check_codes, hold_nulls, inspect_dictionaries, is_text, unite_schemas
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
+from gpu_cep.engine.input.joined_texts import join_texts
 from gpu_cep.engine.input.judged_groups import is_never_null, unite_holds, wanted_groups
 from gpu_cep.engine.input.machine_values import Flags
 from gpu_cep.engine.input.near_groups import near_groups
@@ -288,8 +289,14 @@ def _checked(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
 
 def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column in one chunk, or as it is if it holds more text, or longer lists, than one takes."""
-    fits = pa.types.is_primitive(column.type) or column.nbytes <= _MOST_JOINED
-    return pa.chunked_array([column.combine_chunks()]) if fits else column
+    if not pa.types.is_primitive(column.type) and column.nbytes > _MOST_JOINED:
+        return column
+    return pa.chunked_array([join_texts(column.chunks) if _has_dictionaries_of_text(column) else column.combine_chunks()])
+
+
+def _has_dictionaries_of_text(column: pa.ChunkedArray) -> bool:
+    """Return whether a column has several chunks with dictionaries of text, none of whose values is NULL."""
+    return column.num_chunks > 1 and pa.types.is_dictionary(column.type) and is_text(column.type.value_type) and not hold_nulls(column)
 
 
 _ENCODED = pa.dictionary(pa.int32(), pa.string())

@@ -133,7 +133,7 @@ class TextColumns(NamedTuple):
             return None
         chunks = chunks_of(source)
         values, *others = dictionaries_of(chunks)
-        same = are_distinct(values, self.few_texts(column, values)) and all(own.equals(values) for own in others)
+        same = all(own.equals(values) for own in others) and are_distinct(values, self.few_texts(column, values))
         return chunks if same else None
 
     def _shared_dictionary(self, column: int) -> SharedDictionary | None:

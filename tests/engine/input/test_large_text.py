@@ -21,7 +21,7 @@ def events() -> pa.Table:
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
 def test_the_same_matches_in_the_same_types(output: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = cep.match(events(), QUERY, output=output)
-    monkeypatch.setattr(chunks, "_MOST_TEXT", 100)
+    monkeypatch.setattr(chunks, "MOST_TEXT", 100)
     assert cep.match(events(), QUERY, output=output).equals(expected)
     assert expected.num_rows
 
