@@ -44,6 +44,8 @@ _ENCRYPTION = "parquet.crypto.factory.class"
 _CHOOSING = ("Project", "SubqueryAlias", "View")
 # What stands between the names of columns, and in none.
 _BETWEEN = "\0"
+# Columns of which the JVM is asked at a time: an answer of more than 8 KiB waits for TCP's acknowledgement, 40 ms.
+_TOGETHER = 100
 # Spark keeps the types CHAR and VARCHAR in the metadata of a column.
 _BOUNDED = "__CHAR_VARCHAR_TYPE_STRING"
 # Files hold instants in UTC, so that none is converted before filters see it.
@@ -224,9 +226,11 @@ def _short(name: str) -> str:
 
 
 def _attributes(below: Any) -> list[tuple[int, str]]:
-    """Return the numbers and names of a relation's columns, for which the JVM is asked once."""
+    """Return the numbers and names of a relation's columns; the JVM is asked for :data:`_TOGETHER` at a time."""
+    columns = below.output()
+    texts = [columns.slice(low, low + _TOGETHER).mkString(_BETWEEN) for low in range(0, columns.size(), _TOGETHER)]
     # name#number and a letter for a type
-    written = [text.rpartition("#") for text in below.output().mkString(_BETWEEN).split(_BETWEEN)]
+    written = [text.rpartition("#") for text in _BETWEEN.join(texts).split(_BETWEEN)]
     return [(int(number.rstrip("L")), name) for name, _, number in written]
 
 

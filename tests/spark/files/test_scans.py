@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -59,3 +61,11 @@ def test_columns_that_spark_computes_of_files(spark: SparkSession, tmp_path: Pat
             find_scan(read, ["_metadata"])
     with pytest.raises(NoScanError, match="its filter has"):
         find_scan(frame.where("_metadata.file_size > n"), ["ts"])
+
+
+def test_columns_of_wide_files(spark: SparkSession, tmp_path: Path) -> None:
+    """The JVM is asked for some columns at a time; of these, the last and the first ones are read."""
+    width = 2 * scans._TOGETHER + 1
+    pq.write_table(pa.table({f"c{number}": [number] for number in range(width)}), tmp_path / "wide.parquet")
+    names = [f"c{number}" for number in (width - 1, scans._TOGETHER, scans._TOGETHER - 1, 0)]
+    assert find_scan(spark.read.parquet(str(tmp_path / "wide.parquet")), names).columns == tuple(names)
