@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from datetime import date
+from dataclasses import asdict
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.baselines.cpp_loops import FLAGS, compiler_version
+from benchmarks.baselines.environment import Environment
 from benchmarks.kinds.forms import BASE, FORMS, WHOLE_EVENTS
 from benchmarks.kinds.measure import LOOP, TAKEN, Measured
 from benchmarks.record import pages
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import slug
 
 PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow")
 CPU, SECOND_CORE = "base, CPU time", "second core"
 _SHOWN_STAGES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """Where and with what the figures were measured."""
-
-    machine: str
-    processors: int
-    day: str
-    load: float
-    commit: str
-    compiler: str
-    packages: dict[str, str]
-
-
-def environment() -> Environment:
-    return Environment(
-        machine=processor_name(),
-        processors=len(os.sched_getaffinity(0)),
-        day=date.today().isoformat(),
-        load=round(os.getloadavg()[0], 1),
-        commit=commit(),
-        compiler=f"{compiler_version()}, {' '.join(FLAGS[:3])}",
-        packages={name: package_version(name) for name in PACKAGES},
-    )
 
 
 def write(where: Environment, found: Sequence[Measured], repeats: int, folder: Path) -> tuple[Path, Path]:

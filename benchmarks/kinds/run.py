@@ -15,9 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from benchmarks.baselines.cpp_loops import has_compiler
+from benchmarks.baselines.environment import environment
 from benchmarks.kinds.measure import Measured, measured
 from benchmarks.kinds.questions import KINDS
-from benchmarks.kinds.report import environment, markdown, write
+from benchmarks.kinds.report import PACKAGES, markdown, write
 from benchmarks.record.folders import RESULTS
 from benchmarks.workloads.questions import DEFAULT_EVENTS
 
@@ -51,7 +52,7 @@ def main(argv: list[str]) -> int:
         return 2
     events = options.events or (QUICK_EVENTS if options.quick else DEFAULT_EVENTS)
     repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
-    where = environment()
+    where = environment(PACKAGES)
     found = list(measurements(options.kinds, events, repeats))
     print(markdown(where, found, repeats))
     print(*write(where, found, repeats, options.folder), sep="\n")

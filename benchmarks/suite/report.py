@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import platform
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from datetime import date
 from pathlib import Path
 
-from benchmarks.baselines.cpp_loops import FLAGS, compiler_version, has_compiler
+from benchmarks.baselines.environment import Environment
 from benchmarks.baselines.floors import Floor
 from benchmarks.baselines.measure import Stages, Timing
 from benchmarks.record import pages
-from benchmarks.record.machine import commit, package_version, processor_name, slug
+from benchmarks.record.machine import slug
 from benchmarks.spark.peer import SparkTiming
 from benchmarks.suite.algorithm_rates import AlgorithmRate
 from benchmarks.suite.guard import ALLOWANCE, LIMIT, Ratio
@@ -23,20 +20,6 @@ from benchmarks.suite.startup import StartUp
 
 PEER = "c++, 1 thread"
 PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow", "pyspark")
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """Where and with what the figures were measured."""
-
-    machine: str
-    processors: int
-    day: str
-    load: float
-    commit: str
-    python: str
-    compiler: str
-    packages: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +44,6 @@ class Report:
         """Return the name of its files: two commits on one machine and day have files of their own."""
         where = self.environment
         return f"{slug(where.machine)}-{where.processors}-cores-{where.day}-{where.commit}-{self.extent}"
-
-
-def environment(processors: int) -> Environment:
-    return Environment(
-        machine=processor_name(),
-        processors=processors,
-        day=date.today().isoformat(),
-        load=round(os.getloadavg()[0], 1),
-        commit=commit(),
-        python=platform.python_version(),
-        compiler=f"{compiler_version()}, {' '.join(FLAGS[:3])}" if has_compiler() else compiler_version(),
-        packages={name: package_version(name) for name in PACKAGES},
-    )
 
 
 def write(report: Report, folder: Path) -> tuple[Path, Path]:

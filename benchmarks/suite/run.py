@@ -20,9 +20,9 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.baselines.cpp_loops import has_compiler
+from benchmarks.baselines.environment import environment
 from benchmarks.baselines.floors import Floor, measure_floors
 from benchmarks.baselines.measure import (
-    CORES,
     OUTPUTS,
     Case,
     Stages,
@@ -40,7 +40,7 @@ from benchmarks.suite.algorithm_rates import measure_algorithms
 from benchmarks.suite.extents import EXTENTS, Extent
 from benchmarks.suite.guard import Ratio
 from benchmarks.suite.memory import measure_memory
-from benchmarks.suite.report import Report, environment, markdown, write
+from benchmarks.suite.report import PACKAGES, Report, markdown, write
 from benchmarks.suite.startup import measure_startups
 from benchmarks.workloads.questions import WORKLOADS, Workload
 
@@ -165,7 +165,7 @@ def _run_of(options: argparse.Namespace) -> Run:
 def main(argv: list[str]) -> int:
     options = _arguments(argv)
     run = _run_of(options)
-    begin, where = time.perf_counter(), environment(CORES)
+    begin, where = time.perf_counter(), environment(PACKAGES)
     figures = {name: found for part, measure in PARTS.items() if part not in options.without for name, found in measure(run).items()}
     report = Report(where, options.extent, **figures, minutes=(time.perf_counter() - begin) / 60)
     print(markdown(report))

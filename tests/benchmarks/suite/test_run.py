@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks.baselines import floors, measure
+from benchmarks.baselines.environment import environment
 from benchmarks.spark import peer
 from benchmarks.suite import compare, extents, guard, memory, report, run, startup
 from benchmarks.workloads import questions
@@ -62,7 +63,7 @@ def test_a_stage_beyond_its_recorded_ratio_fails_the_run(results: Path, capsys: 
 def record_of(scale: float, copy: float) -> dict[str, Any]:
     """A record in which everything takes `scale` times as long, the copy of the columns `copy` times."""
     found = report.Report(
-        replace(report.environment(2), commit=f"c{scale}"),
+        replace(environment(report.PACKAGES), processors=2, commit=f"c{scale}"),
         "quick",
         timings=[measure.Timing("medical", 1_000, 10, 1, "count", "gpu_cep", 1, 0.5 * scale, 7)],
         floors=[floors.Floor("medical", floors.COPY, 0.1 * copy)],
