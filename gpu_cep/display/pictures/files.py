@@ -1,12 +1,13 @@
-"""Check the formats of picture files, and that matplotlib is installed."""
+"""Write files of pictures, check their formats, and that matplotlib is installed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from gpu_cep.errors import CepError, EngineUnavailable
+from gpu_cep.whole_files import save_whole
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -23,6 +24,18 @@ def check_suffix(path: str | Path, formats: Sequence[str] = FORMATS) -> str:
     if suffix not in formats:
         raise CepError(f"cannot tell the format of {path} from its suffix; expected one of {', '.join(formats)}")
     return suffix
+
+
+def save_rendered(path: str | Path, render: Callable[[str], bytes]) -> None:
+    """Write a picture, of which `render` makes the bytes of a file with some suffix, to a file.
+
+    Raises
+    ------
+    CepError
+        The suffix is none of :data:`FORMATS`, or the file cannot be written; or `render` raises it.
+    """
+    drawn = render(check_suffix(path))
+    save_whole(path, lambda target: target.write(drawn))
 
 
 def lack_of_matplotlib(what: str) -> str | None:

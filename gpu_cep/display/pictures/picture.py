@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu_cep.display.pictures.files import check_suffix, require_matplotlib
+from gpu_cep.display.pictures.files import require_matplotlib, save_rendered
 from gpu_cep.display.pictures.shapes import Shape
 from gpu_cep.display.pictures.svg import svg
-from gpu_cep.whole_files import save_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +38,7 @@ class Picture:
         EngineUnavailable
             matplotlib (the extra ``plot``) is not installed; only ``.svg`` does without.
         """
-        drawn = self.render(check_suffix(path))
-        save_whole(path, lambda target: target.write(drawn))
+        save_rendered(path, self.render)
 
     def render(self, suffix: str) -> bytes:
         """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""

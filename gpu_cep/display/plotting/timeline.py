@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import match
-from gpu_cep.display.pictures.files import check_suffix, require_matplotlib
+from gpu_cep.display.pictures.files import require_matplotlib, save_rendered
 from gpu_cep.display.plotting.composition import compose
 from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.engine.input.read_tables import read_events, to_host
@@ -16,7 +16,6 @@ from gpu_cep.errors import PatternError
 from gpu_cep.keywords import PlotOptions, read_keywords
 from gpu_cep.queries.plans import as_query, make_plan, refuse_swapped
 from gpu_cep.signatures import takes_keywords
-from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,8 +43,7 @@ class Timeline:
         CepError
             The suffix is none of these, or the file cannot be written.
         """
-        drawn = self.render(check_suffix(path))
-        save_whole(path, lambda target: target.write(drawn))
+        save_rendered(path, self.render)
 
     def _repr_png_(self) -> bytes:
         return self.render(".png")
