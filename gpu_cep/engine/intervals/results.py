@@ -16,7 +16,6 @@ from gpu_cep.engine.input.arrow_arrays import masked_array
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.input.schema_memo import SchemaMemo
 from gpu_cep.engine.intervals.events import MatchedSituations
 from gpu_cep.engine.intervals.matches import IntervalMatches
 from gpu_cep.engine.lowering.lists import offsets as list_offsets
@@ -26,17 +25,15 @@ from gpu_cep.engine.output.result_tables import (
     MATCH_START,
     ColumnOf,
     carried_columns,
-    check_schema,
     count_fields,
-    end_fields,
     event_fields,
     event_number_columns,
     index_fields,
+    known_schema,
     match_fields,
     numbered,
 )
 from gpu_cep.engine.output.returns import return_array
-from gpu_cep.identity import WeakIdentity
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.compile.launch import over_slices, spread
@@ -53,16 +50,11 @@ def interval_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    return _known_schemas.of(WeakIdentity(plan), schema, partial(_make_schema, plan))
+    return known_schema(plan, schema, _fields)
 
 
-_known_schemas: SchemaMemo[WeakIdentity[IntervalPlan], pa.Schema] = SchemaMemo(1024, metadata=True)
-
-
-def _make_schema(plan: IntervalPlan, schema: pa.Schema) -> pa.Schema:
-    """Return the schema as :func:`interval_schema` does."""
-    fields = _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
-    return check_schema(plan, schema, fields + end_fields(plan, schema))
+def _fields(plan: IntervalPlan, schema: pa.Schema) -> list[pa.Field]:
+    return _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema))
 
 
 _TIMES = (MATCH_START, MATCH_END, DETECTED_AT)

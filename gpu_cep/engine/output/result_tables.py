@@ -23,7 +23,7 @@ from gpu_cep.engine.output.matched_events import MatchedEvents, all_events, even
 from gpu_cep.engine.output.returns import return_array, return_type, whole_type
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, list_choices, nearest
 from gpu_cep.identity import WeakIdentity
-from gpu_cep.plan.event_plan import Plan
+from gpu_cep.plan.event_plan import Plan, PlanT
 from gpu_cep_kernels.compile.launch import over_slices, spread
 from gpu_cep_kernels.matches.flat_matches import number_bound
 from gpu_cep_kernels.matches.groups import group_begins
@@ -56,20 +56,23 @@ def result_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
     UnsupportedError
         The result would hold a column of a type that Arrow cannot copy.
     """
-    return _known_schemas.of(WeakIdentity(plan), schema, partial(_make_schema, plan))
+    return known_schema(plan, schema, _fields)
+
+
+def _fields(plan: Plan, schema: pa.Schema) -> list[pa.Field]:
+    return with_kinds(plan, schema, _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema)))
 
 
 # Over few events the schema takes a twentieth of the time.
 _known_schemas: SchemaMemo[WeakIdentity[Plan], pa.Schema] = SchemaMemo(1024, metadata=True)
 
 
-def _make_schema(plan: Plan, schema: pa.Schema) -> pa.Schema:
-    """Return the schema as :func:`result_schema` does."""
-    fields = with_kinds(plan, schema, _SCHEMAS[plan.settings.output](plan, schema, carried_columns(plan, schema)))
-    return check_schema(plan, schema, fields + end_fields(plan, schema))
+def known_schema(plan: PlanT, schema: pa.Schema, fields: Callable[[PlanT, pa.Schema], list[pa.Field]]) -> pa.Schema:
+    """Return the schema of a result with `fields`, which are asked for once for each plan; raises as :func:`result_schema`."""
+    return _known_schemas.of(WeakIdentity(plan), schema, lambda own: _checked(plan, own, fields(plan, own) + end_fields(plan, own)))
 
 
-def check_schema(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
+def _checked(plan: Plan, schema: pa.Schema, fields: list[pa.Field]) -> pa.Schema:
     """Return the schema of a result with these fields; raises as :func:`result_schema`."""
     names = [field.name for field in fields]
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
