@@ -25,7 +25,7 @@ from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import Later, take_decided
-from gpu_cep.engine.slices.held_matches import Held
+from gpu_cep.engine.slices.held_matches import Held, HeldRows
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
 from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
@@ -354,7 +354,7 @@ def _later(live: LiveQuery, state: StreamState, horizon: Horizon) -> Later | Non
 
 def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, later: Later | None) -> tuple[pa.Table, Held]:
     """Return the matches that ``skip_past_last`` surely keeps, and those on which later ones depend."""
-    before = Held.of(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
+    before = HeldRows(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
     # what is not closed yet ends with the last event of its stream
     waits = live.certain not in (Certain.WITH_LAST_EVENT, Certain.WITH_NEXT_EVENT)
     return take_decided(sliced, before, found, later, waits=waits)

@@ -14,7 +14,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.output.result_tables import plain_zeros
 from gpu_cep.engine.slices.disjoint import Later, keys_of, take_decided
-from gpu_cep.engine.slices.held_matches import Held
+from gpu_cep.engine.slices.held_matches import Held, HeldRows
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import number_streams
 from gpu_cep.errors import LESS_MEMORY, MatchLimitExceeded, ending_in
@@ -81,7 +81,7 @@ def _decided(sliced: SlicedPlan, found: Iterable[SliceResult]) -> Iterator[pa.Ta
     held: Held | None = None
     kept, most = 0, sliced.whole.settings.max_matches
     for table, end in found:
-        before = Held.of(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
+        before = HeldRows(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
         taken, held = take_decided(sliced, before, table, None if end is None else Later(end), waits=True)
         if most is not None:
             kept += _number_of_matches(sliced, taken)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from gpu_cep.engine.input.chunk_dictionaries import without_others
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.engine.input.ticks import LATEST, Tick
 from gpu_cep.engine.input.time_cut import FileSlice
-from gpu_cep.engine.slices.held_matches import FEWEST, PER_NEW, Held, HeldMarks
+from gpu_cep.engine.slices.held_matches import FEWEST, PER_NEW, Held, HeldMarks, HeldRows, MarkedRows
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import bits_of_streams, number_streams
 
@@ -59,38 +59,36 @@ def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later |
     """
     if later is None or len(held) < max(FEWEST, PER_NEW * found.num_rows) or not sliced.whole.query.partition_by:
         given = np.concatenate([held.given, np.zeros(found.num_rows, np.bool_)])
-        return _decide(sliced, Held.of(pa.concat_tables([held.rows, found]), given), later, waits=waits)
-    new = _marked(sliced, Held.of(found, np.zeros(found.num_rows, np.bool_)))
+        return _decide(sliced, HeldRows(pa.concat_tables([held.rows, found]), given), later, waits=waits)
+    new = _marked(sliced, HeldRows(found, np.zeros(found.num_rows, np.bool_)))
     known = _marked(sliced, held).with_more(new)
     near = _of_moving_streams(known, new, later, waits=waits)
     taken, still = _decide(sliced, known.at(np.flatnonzero(near)), later, waits=waits)
     return taken, known.at(np.flatnonzero(~near)).with_more(_marked(sliced, still, later))
 
 
-def _of_moving_streams(known: Held, new: Held, later: Later, *, waits: bool) -> Flags:
+def _of_moving_streams(known: MarkedRows, new: MarkedRows, later: Later, *, waits: bool) -> Flags:
     """Return which held matches, the last of which are `new`, are of streams in which one may be decided or given up.
 
     A few others may be among them. New ones that their run has settled end before any later match can begin, so they are, too.
     """
-    assert known.marks is not None, "marks are found first"
     moving = known.marks.due < later.time
     if not waits:
         moving[len(known) - len(new) :] = True
     return are_among(known.marks.keys, known.marks.keys[moving])
 
 
-def _marked(sliced: SlicedPlan, held: Held, later: Later | None = None) -> Held:
+def _marked(sliced: SlicedPlan, held: Held, later: Later | None = None) -> MarkedRows:
     """Return held matches with their marks; `later` is that of the run which has just held them back, if one has.
 
     One that has been reported, and is kept although it ended before, waits for an open one of its stream. So it has no time of its own.
     """
-    if held.marks is not None:
+    if isinstance(held, MarkedRows):
         return held
-    rows = held.rows
-    due = _positions(sliced, rows)[1][0]
+    due = _positions(sliced, held.rows)[1][0]
     if later is not None and later.keys is None:
         due = np.where(held.given & (due < later.time), _latest(due), due)
-    return replace(held, marks=HeldMarks(bits_of_streams(sliced.whole.query, keys_of(sliced, rows)), due))
+    return held.marked(HeldMarks(bits_of_streams(sliced.whole.query, keys_of(sliced, held.rows)), due))
 
 
 def _latest(times: npt.NDArray[Any]) -> Tick:
@@ -98,7 +96,7 @@ def _latest(times: npt.NDArray[Any]) -> Tick:
     return LATEST if times.dtype.kind == "i" else np.inf
 
 
-def _decide(sliced: SlicedPlan, held: Held, later: Later | None, *, waits: bool) -> tuple[pa.Table, Held]:
+def _decide(sliced: SlicedPlan, held: Held, later: Later | None, *, waits: bool) -> tuple[pa.Table, HeldRows]:
     """Return what :func:`take_decided` does of matches that are held or new, by ranking the streams of all."""
     rows, given = without_others(held.rows), held.given
     first, last = _positions(sliced, rows)
@@ -114,7 +112,7 @@ def _decide(sliced: SlicedPlan, held: Held, later: Later | None, *, waits: bool)
     near = taken[:0] if later is None else taken[last[0][taken] >= begins[streams[taken]]]
     kept = np.concatenate([near, still_open])
     starts = [streams[in_order], *_at(first, in_order)]
-    return _numbered(sliced, _rows_at(rows, in_order), starts), Held.of(rows.take(kept), np.arange(len(kept)) < len(near))
+    return _numbered(sliced, _rows_at(rows, in_order), starts), HeldRows(rows.take(kept), np.arange(len(kept)) < len(near))
 
 
 def _begins(sliced: SlicedPlan, keys: pa.Table, later: Later | None, times: npt.NDArray[Any]) -> tuple[Indices, npt.NDArray[Any]]:

@@ -37,21 +37,29 @@ class HeldMarks(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Held:
-    """Matches that decide which later ones are kept: the rows of a `table` at ascending `places`; other rows are not held any more.
+class HeldRows:
+    """Matches that decide which later ones are kept, as rows; those in `given` have been reported."""
 
-    Those in `given` have been reported. `marks` is None if they are found when they are needed.
-    """
+    rows: pa.Table
+    given: Flags
+
+    def __len__(self) -> int:
+        """Return the number of held rows."""
+        return int(self.rows.num_rows)
+
+    def marked(self, marks: HeldMarks) -> MarkedRows:
+        """Return the same matches with marks beside them."""
+        return MarkedRows(self.rows, np.arange(len(self)), self.given, marks)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MarkedRows:
+    """Held matches with marks: the rows of a `table` at ascending `places`; its other rows are not held any more."""
 
     table: pa.Table
     places: Indices
     given: Flags
-    marks: HeldMarks | None = None
-
-    @classmethod
-    def of(cls, rows: pa.Table, given: Flags, marks: HeldMarks | None = None) -> Held:
-        """Return all rows of a table as held matches."""
-        return cls(rows, np.arange(rows.num_rows), given, marks)
+    marks: HeldMarks
 
     def __len__(self) -> int:
         """Return the number of held rows."""
@@ -62,19 +70,21 @@ class Held:
         """Return the held rows alone."""
         return self.table if len(self.places) == self.table.num_rows else take_events(self.table, self.places)
 
-    def at(self, chosen: Indices) -> Held:
+    def at(self, chosen: Indices) -> MarkedRows:
         """Return some of the held matches; the table stays as it is."""
-        return Held(self.table, self.places[chosen], self.given[chosen], None if self.marks is None else self.marks.at(chosen))
+        return MarkedRows(self.table, self.places[chosen], self.given[chosen], self.marks.at(chosen))
 
-    def with_more(self, others: Held) -> Held:
-        """Return these matches and others, both of which have marks; rows of the tables that are not held are given up if they are many."""
-        assert self.marks is not None, "matches that stay apart have marks"
-        assert others.marks is not None, "matches that are added have marks"
+    def with_more(self, others: MarkedRows) -> MarkedRows:
+        """Return these matches and others; rows of the tables that are not held are given up if they are many."""
         marks = HeldMarks(*(np.concatenate(pair) for pair in zip(self.marks, others.marks, strict=True)))
         places = np.concatenate([self.places, others.places + self.table.num_rows])
         whole = pa.concat_tables([self.table, others.table])
-        both = Held(whole, places, np.concatenate([self.given, others.given]), marks)
+        both = MarkedRows(whole, places, np.concatenate([self.given, others.given]), marks)
         is_wide = whole.num_columns > 0 and whole.column(0).num_chunks > _MOST_CHUNKS
         if not is_wide and whole.num_rows <= 2 * len(places):
             return both
         return replace(both, table=both.rows.combine_chunks(), places=np.arange(len(places)))
+
+
+# What is held has marks once a run has looked for them.
+Held = HeldRows | MarkedRows

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.input.ticks import Tick, following
 from gpu_cep.engine.slices.assembly import Numbering
-from gpu_cep.engine.slices.held_matches import Held
+from gpu_cep.engine.slices.held_matches import Held, HeldRows
 from gpu_cep.errors import EventError
 
 Times = npt.NDArray[np.int64] | npt.NDArray[np.float64]
@@ -196,7 +196,7 @@ def read_state(saved: bytes, schema: pa.Schema) -> StreamState:
     """Return the state that was saved of a stream of events of `schema`; raises as :func:`read_about`."""
     about, table, rest = _read(saved)
     events = pa.Table.from_arrays(table.columns[2:], schema=schema)
-    held = Held.of(*_read_with(rest)) if about["holds"] else None
+    held = HeldRows(*_read_with(rest)) if about["holds"] else None
     numbering = Numbering(*_read_with(rest)) if about["numbers"] else None
     times, numbers = (table.column(place).to_numpy() for place in range(2))
     return StreamState(events, times, numbers, Clock(**about["clock"]), about["over"], held, numbering, about["settled"])

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
-from gpu_cep.engine.slices import disjoint, held_matches
-from gpu_cep.engine.slices.held_matches import Held
+from gpu_cep.engine.slices import disjoint
+from gpu_cep.engine.slices.held_matches import HeldMarks, HeldRows
 
 QUERIES = {
     "last event": ("PARTITION BY k PATTERN SEQ(A a, B b, C c) WITHIN 60", {}),
@@ -76,11 +76,9 @@ def test_only_streams_in_which_something_changes_are_ranked() -> None:
 
 def test_rows_that_are_not_held_any_more_are_given_up() -> None:
     table = pa.table({"x": np.arange(10)})
-    marks = held_matches.HeldMarks(np.arange(10, dtype=np.uint32), np.arange(10))
-    held = Held.of(table, np.zeros(10, np.bool_), marks)
+    held = HeldRows(table, np.zeros(10, np.bool_)).marked(HeldMarks(np.arange(10, dtype=np.uint32), np.arange(10)))
     few, more = held.at(np.array([1, 4])), held.at(np.array([7, 9]))
     assert few.table.num_rows == 10
-    both = few.with_more(Held.of(more.rows, more.given, more.marks))
+    both = few.with_more(HeldRows(more.rows, more.given).marked(more.marks))
     assert (both.rows["x"].to_pylist(), both.table.num_rows) == ([1, 4, 7, 9], 4)
-    assert both.marks is not None
     assert both.marks.due.tolist() == [1, 4, 7, 9]
