@@ -92,7 +92,7 @@ def _explain_rows(call: MatchCall, pattern: str | RowPatternQuery, events: Any) 
     table = read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
     plan = make_row_plan(pattern, table.schema, options, settings)
     if profile is not None:
-        run_row_pattern(table, pattern, options, settings, threads=call.threads, profile=profile)
+        run_row_pattern(call, pattern, table)
     refused = _refused_device() if settings.engine == "gpu" and profile is None else ""
     return RowPatternExplanation(query, plan, None if profile is None else dict(profile.counts), refused=refused)
 

@@ -107,7 +107,7 @@ def _rows_at_once(call: MatchCall, pattern: str | RowPatternQuery, events: Any) 
 
         events = read_rows(events, pattern, call.options)
         refuse_large(events, call.memory)
-    return run_row_pattern(events, pattern, call.options, call.settings, threads=call.threads, profile=call.profile)
+    return run_row_pattern(call, pattern, events)
 
 
 def _read_live(call: MatchCall, events: Any) -> pa.RecordBatchReader | None:
@@ -152,16 +152,13 @@ def _sliced_or_whole(
 ) -> Result:  # fmt: skip
     """Return what `of_slices` gives if files are read in slices, and else what `of_whole` gives."""
     source = open_files(events, call.memory)
-    sliced = None if source is None else _plan_slices(call, source)
-    if sliced is not None:
-        return of_slices(sliced)
+    if source is not None:
+        from gpu_cep.queries.sliced_plans import plan_slices
+
+        sliced = plan_slices(call, source)
+        if sliced is not None:
+            return of_slices(sliced)
     return of_whole(*_plan_whole(call, events, source))
-
-
-def _plan_slices(call: MatchCall, source: Source) -> SlicedRun | None:
-    from gpu_cep.queries.sliced_plans import plan_slices
-
-    return plan_slices(call, source)
 
 
 def _plan_whole(call: MatchCall, events: Any, source: Source | None) -> tuple[AnyPlan, MatchCall, InputEvents]:

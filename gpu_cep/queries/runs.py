@@ -76,8 +76,11 @@ def read_run(plan: AnyPlan, call: MatchCall, events: InputEvents) -> pa.RecordBa
     from gpu_cep.engine.answers import answer_schema
     from gpu_cep.engine.output.readers import reader_of
 
+    def found() -> Iterator[pa.Table]:
+        yield run_plan(plan, call, events)
+
     schema = answer_schema(plan, events.table.schema if events.origin.schema is None else events.origin.schema)
-    return reader_of(schema, (run_plan(plan, call, each) for each in (events,)))
+    return reader_of(schema, found())
 
 
 def run_engine(plan: AnyPlan, events: InputEvents, resources: Resources, own: Own | None = None) -> pa.Table:
@@ -198,11 +201,8 @@ def _plan_source(call: MatchCall, source: Source) -> tuple[AnyPlan, InputEvents]
     return make_plan(pattern, part.schema, options, narrow), InputEvents(part.table, origin, part.groups, read_all, told=part.told)
 
 
-def run_row_pattern(
-    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, *, threads: int | None,
-    profile: Profile | None,
-) -> pa.Table:  # fmt: skip
-    """Return the rows that MATCH_RECOGNIZE, given as text or as a tree, returns over `events`; `profile` receives counts.
+def run_row_pattern(call: MatchCall, pattern: str | RowPatternQuery, events: Any) -> pa.Table:
+    """Return the rows that MATCH_RECOGNIZE, the `pattern` of a call as text or as a tree, returns over `events`.
 
     Raises
     ------
@@ -216,21 +216,20 @@ def run_row_pattern(
     from gpu_cep.engine.brute_force import row_patterns as brute_force
     from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 
-    check_row_settings(settings)
-    table = read_rows(events, pattern, options)
-    if settings.algorithm == "brute_force":
-        return brute_force.enumerate_row_matches(bind_rows(pattern, table.schema, options), options, table)
-    plan = make_row_plan(pattern, table.schema, options, settings)
-    return answer_row_pattern(plan, table, settings.max_steps, threads=threads, profile=profile)
+    check_row_settings(call.settings)
+    table = read_rows(events, pattern, call.options)
+    if call.settings.algorithm == "brute_force":
+        return brute_force.enumerate_row_matches(bind_rows(pattern, table.schema, call.options), call.options, table)
+    plan = make_row_plan(pattern, table.schema, call.options, call.settings)
+    return answer_row_pattern(plan, table, call.settings.max_steps, threads=call.threads, profile=call.profile)
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
 def read_rows(events: Any, pattern: str | RowPatternQuery, options: Options) -> pa.Table:
     """Return the rows: of a source, only the columns that the pattern reads, once it has been found to fit them."""
     from gpu_cep.engine.input.read_tables import read_events, to_host
-    from gpu_cep.engine.input.sources import source_of
 
-    source = source_of(events)
+    source = open_source(events)
     return to_host(read_events(events)) if source is None else source.read(columns_of_rows(pattern, source.schema, options))
 
 

@@ -16,7 +16,7 @@ from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.queries.plans import as_row_pattern, check_row_settings, make_row_plan
-from gpu_cep.queries.runs import read_rows, run_row_pattern
+from gpu_cep.queries.runs import MatchCall, read_rows, run_row_pattern
 
 if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
@@ -38,7 +38,7 @@ def row_pattern_content(
     query, table = as_row_pattern(pattern), read_rows(events, pattern, options)
     check_zones(table.schema)
     begin = time.perf_counter()
-    found = run_row_pattern(table, pattern, options, settings, threads=threads, profile=profile)
+    found = run_row_pattern(MatchCall(pattern, options, settings, threads=threads, profile=profile), pattern, table)
     seconds = time.perf_counter() - begin
     planned = settings.algorithm != "brute_force"
     plan = make_row_plan(pattern, table.schema, options, settings) if planned else None
