@@ -29,7 +29,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
 from gpu_cep.engine.matchers.search import Search, count_starts, searches
 from gpu_cep.engine.matchers.start_limit import start_limit
-from gpu_cep.engine.matchers.union import Union
+from gpu_cep.engine.matchers.union import PatternMatcher
 from gpu_cep.engine.output.after_match import ResultMatches, select_matches, settle_batch, settle_matches, take_runs_apart
 from gpu_cep.engine.output.matched_events import MatchedEvents
 from gpu_cep.engine.output.ordered_values import ordered_values
@@ -178,7 +178,7 @@ def _completed(run: EventRun, first: PhaseOne, found: Matches, algorithms: Algor
     return in_order if len(branches) == 1 else once_in_order(in_order, branches)
 
 
-def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: Union, batch: Batch) -> Matches | Alternatives:
+def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: PatternMatcher, batch: Batch) -> Matches | Alternatives:
     """Return the matches in a batch; of each first event no more than the plan keeps, so that no others wait in memory."""
     limit = start_limit(run.plan, run.columns, ordered)
     if limit is None:
@@ -245,8 +245,8 @@ def _each_batch(
     return parts
 
 
-def _matcher(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> Union:
-    return Union(searches(run, first.ordered, first.joins_on, first.inputs), algorithms.matchers)
+def _matcher(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> PatternMatcher:
+    return PatternMatcher(searches(run, first.ordered, first.joins_on, first.inputs), algorithms.matchers)
 
 
 def _result_of_matches(run: EventRun, ordered: OrderedEvents, found: Matches | SinglesInParts | OrderedMatches) -> pa.Table:

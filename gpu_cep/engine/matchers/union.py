@@ -19,8 +19,8 @@ BranchMatchers = Callable[[tuple[Search, ...], Batch], list[Matcher]]
 
 
 @record()
-class Union:
-    """The matcher of a pattern: finds the matches of all its branches, each once."""
+class PatternMatcher:
+    """Find the matches of all branches of a pattern, each once; a branch has a search, and in each batch a matcher."""
 
     searches: tuple[Search, ...]
     matchers: BranchMatchers
