@@ -91,10 +91,8 @@ def answer(
     if reported.own != WHOLE:
         refuse_slices(plan)
     profile, threads = resources.profile or UNREAD, threads_of(resources.threads)
-    # the CPU finds situations of events on the host, and timeouts
-    stays = plan.settings.kind != TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine != "cpu"
     with _PREPARING:
-        columns = event_columns(plan, table if stays else to_host(table), origin, shared, threads)
+        columns = event_columns(plan, to_host(table) if _is_hosts(plan) else table, origin, shared, threads)
     profile.add("events", len(columns))
     spent = resources.spent or Spent()
     with open_budget(plan.settings, lambda: result_footprint(plan, columns), resources.concurrent, spent) as budget:
@@ -107,6 +105,11 @@ def answer(
             return find_timeouts(run)
         compile_beside(large_kernels(plan, run.tables), threads)
         return match_events(run, algorithms or AlgorithmChooser(plan.contenders))
+
+
+def _is_hosts(plan: AnyPlan) -> bool:
+    """Return whether events that lie on a card are copied to the host: the CPU finds timeouts, and situations if it is asked to."""
+    return plan.settings.kind == TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine == "cpu"
 
 
 def open_run_rows(plan: EventPlan, table: pa.Table, threads: int | None) -> Rows | None:
