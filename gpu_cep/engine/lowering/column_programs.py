@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.engine.input.buffers import new_values
-from gpu_cep.plan.programs import Program
+from gpu_cep.plan.programs import Instruction, Program
 from gpu_cep_kernels.device.interface import HOST, Array, Backend
 from gpu_cep_kernels.device.primitives import any_set
 from gpu_cep_kernels.phase_one.neighbour_conditions import mask_by_columns, mask_by_nulls
@@ -55,7 +55,8 @@ def derive_column(program: Program, ints: Sequence[Nullable], floats: Sequence[N
     """
     registers: dict[int, Column] = {}
     nulls: npt.NDArray[np.bool_] | None = None
-    for name, target, first, second in program.code:
+    for step in program.code:
+        name, target, first, second = step
         if name in _LOADS:
             registers[target], own = (ints if name == "load_int" else floats)[first]
             if own is not None:
@@ -66,7 +67,7 @@ def derive_column(program: Program, ints: Sequence[Nullable], floats: Sequence[N
                 registers[target] = np.divide(registers[first], registers[second], out=np.zeros(size), where=~undefined)
             nulls = undefined if nulls is None else nulls | undefined
         else:
-            registers[target] = _combine(name, first, second, program, registers, size, _NEVER_FAILS)
+            registers[target] = _combine(step, program, registers, size, _NEVER_FAILS)
     return registers[program.result], nulls
 
 
@@ -77,9 +78,10 @@ def may_be_null(program: Program, ints: Sequence[Nullable], floats: Sequence[Nul
 
 
 def _combine(
-    name: str, first: int, second: int, program: Program, registers: Mapping[int, Column], size: int, failed: Column, place: Backend = HOST
+    step: Instruction, program: Program, registers: Mapping[int, Column], size: int, failed: Column, place: Backend = HOST
 ) -> Column:  # fmt: skip
-    """Return the result of one operation on whole columns at `place`; sums of integers mark where they `failed`."""
+    """Return the result of one step of a program on whole columns at `place`; sums of integers mark where they `failed`."""
+    name, _, first, second = step
     if name == "const_int":
         return place.xp.full(size, program.int_constants[first], np.int64)
     if name == "const_float":
@@ -109,7 +111,8 @@ def mask_by_column_program(
     registers: dict[int, Column] = {}
     read: list[tuple[Column, int]] = []
     *steps, (compares, _, left, right) = program.code
-    for name, target, first, second in steps:
+    for step in steps:
+        name, target, first, second = step
         if name in _LOADS:
             columns, nulls = (bank.ints, bank.int_nulls) if name == "load_int" else (bank.floats, bank.float_nulls)
             begin, end = places[second]
@@ -119,7 +122,7 @@ def mask_by_column_program(
         else:
             if name in _INT_SUMS and not failed.size:
                 failed = place.xp.zeros(size, np.bool_)
-            registers[target] = _combine(name, first, second, program, registers, size, failed, place)
+            registers[target] = _combine(step, program, registers, size, failed, place)
     if any_set(failed):
         return False
     place.launch(mask_by_columns, size, registers[left], registers[right], COMPARISONS[compares.partition("_")[0]], others, labels)
