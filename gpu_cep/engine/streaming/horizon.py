@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,9 +63,9 @@ def horizon_of(plan: Plan, certain: Certain, state: StreamState, until: Tick | N
     ends = WHOLE if certain is Certain.WITH_WINDOW else TimeSlice(None if answered is None else following(answered))
     window = plan.query.window
     if isinstance(window, CountWindow) and time_to_live is not None:
-        return _of_sessions(plan, window, certain, state, until, known, ends, time_to_live)
+        return _of_sessions(_Counted(plan, window, certain, state, until, known, ends), time_to_live)
     if isinstance(window, CountWindow):
-        return _of_numbers(plan, window, certain, state, until, known, ends)
+        return _of_numbers(_Counted(plan, window, certain, state, until, known, ends))
     assert isinstance(window, TimeWindow), "a query without a window is refused"
     begin, later = (None if at is None else earliest_open(at, window.length) for at in (answered, until))
     if certain is Certain.WITH_NEXT_EVENT:
@@ -81,10 +82,21 @@ def _known(until: Tick | None, later: Tick | None) -> KnownTimes | None:
     return None if until is None else KnownTimes(TimeSlice(end=following(until)), TimeSlice(end=later))
 
 
-def _of_numbers(
-    plan: Plan, window: CountWindow, certain: Certain, state: StreamState, until: Tick | None, known: int, ends: TimeSlice
-) -> Horizon:  # fmt: skip
+class _Counted(NamedTuple):
+    """A stream whose window is a number of events, at a watermark; the fields are as in :func:`horizon_of` and :class:`Horizon`."""
+
+    plan: Plan
+    window: CountWindow
+    certain: Certain
+    state: StreamState
+    until: Tick | None
+    known: int
+    ends: TimeSlice
+
+
+def _of_numbers(counted: _Counted) -> Horizon:
     """Return the horizon of a query whose window is a number of events."""
+    plan, window, certain, state, until, known, ends = counted
     over = known if until is None else max(state.over, known - window.events + 1)
     order = _stream_order(plan, state, known)
     later = None if until is None else following(until)
@@ -97,11 +109,9 @@ def _of_numbers(
     return Horizon(known, OwnRows(marks), ends, later, over, order)
 
 
-def _of_sessions(
-    plan: Plan, window: CountWindow, certain: Certain, state: StreamState, until: Tick | None, known: int, ends: TimeSlice,
-    time_to_live: Tick,
-) -> Horizon:  # fmt: skip
+def _of_sessions(counted: _Counted, time_to_live: Tick) -> Horizon:
     """Return the horizon of a query whose window is a number of events of a key's session."""
+    plan, window, certain, state, until, known, ends = counted
     answered = state.clock.answered
     streams = streams_of(plan, state.events.slice(0, known))
     sessions = _sessions(plan, state, streams, time_to_live)
