@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 
 from gpu_cep.lang.format import format_query
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
@@ -19,7 +20,7 @@ from gpu_cep_spark.narrowing.codes import Codes
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.reports.run_report import RunReport, add_figures_column
-from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
+from gpu_cep_spark.schemas import batch_schema, spark_schema
 from gpu_cep_spark.tasks.handshake import make_stage
 from gpu_cep_spark.tasks.numbered_rows import SENT
 from gpu_cep_spark.tasks.packed_rows import add_packed_columns
@@ -43,11 +44,6 @@ class Job:
     memory: int | None
     report: RunReport | None
 
-    @property
-    def events(self) -> pa.Schema:
-        """Return the schema of the DataFrame."""
-        return arrow_schema(self.df.schema, self.zone)
-
     def work(self, plan: AnyPlan, events: pa.Schema, codes: Codes, result: pa.Schema, files: Reading | None = None) -> Work:
         """Return the work on partitions of whole streams, or, of `files`, of the numbers of what tasks read themselves."""
         return Work(plan, pattern_text(self.query.pattern), events, codes, keys_of_shuffle(plan), result, self.memory, files=files)
@@ -56,16 +52,19 @@ class Job:
         """Return the rows that workers find in the partitions of `given`."""
         if work.files is None:
             warn_of_types(given, work.events.names, spark_schema(work.result))
-        return run_stage(given, work, self.zone, self.report)
+        return run_stage(given, work, _returned(work), self.zone, self.report)
 
 
-def run_stage(given: DataFrame, work: Work | RowWork, zone: str, report: RunReport | None) -> DataFrame:
-    """Return the rows that workers find in the partitions of `given`; `report` receives their figures."""
-    returned = spark_schema(work.result)
-    if isinstance(work, Work) and work.packs:
-        returned = add_packed_columns(returned)
-    if isinstance(work, Work) and work.numbering is not None:
-        returned = SENT
+def _returned(work: Work) -> StructType:
+    """Return the schema of what workers return: packed rows for those that number matches, or the result, where rows may be packed."""
+    if work.numbering is not None:
+        return SENT
+    result = spark_schema(work.result)
+    return add_packed_columns(result) if work.packs else result
+
+
+def run_stage(given: DataFrame, work: Work | RowWork, returned: StructType, zone: str, report: RunReport | None) -> DataFrame:
+    """Return the rows, of schema `returned`, that workers find in the partitions of `given`; `report` receives their figures."""
     if report is None:
         return given.mapInArrow(make_stage(replace(work, result=batch_schema(returned, zone))), returned)
     reported, figures = add_figures_column(returned)

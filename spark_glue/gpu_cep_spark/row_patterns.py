@@ -130,8 +130,10 @@ def match_row_pattern(
     sent = read.select(*(column(name).alias(f"c{number}") for number, name in enumerate(query.rows.names)))
     warn_of_types(sent, query.rows.names, spark_schema(query.result))
     if slicing is None:
-        return run_stage(shuffle(sent, keys), query.work(memory), zone, report)
+        work = query.work(memory)
+        return run_stage(shuffle(sent, keys), work, spark_schema(work.result), zone, report)
     time = query.bound.order_by[0].column
     cut = in_slices(sent, [], F.col(f"c{time}"), query.bound.schema.attributes[time].type.kind, slicing)
-    found = run_stage(shuffle(cut, [number_of(F.col(cut.columns[-1]))]), query.sliced_work(memory), zone, report)
+    work, shuffled = query.sliced_work(memory), shuffle(cut, [number_of(F.col(cut.columns[-1]))])
+    found = run_stage(shuffled, work, spark_schema(work.result), zone, report)
     return assemble_rows(found, query.result.names, candidates=skips_rows(query.bound))

@@ -20,6 +20,7 @@ def match_whole(job: Job, given: DataFrame, codes: Codes, files: Reading | None 
     """
     plan, events = job.query.plan, job.query.events
     result = answer_schema(plan, events)
-    counts, compressed = (plan.settings.output == output for output in ("count", "compressed"))
-    found = job.run(given, job.work(plan, events, codes, without_rows(result) if compressed else result, files))
+    sent = without_rows(result) if plan.settings.output == "compressed" else result
+    found = job.run(given, job.work(plan, events, codes, sent, files))
+    counts = plan.settings.output == "count"
     return total_counts(found, result.names) if counts_in_parts(plan) or (timed and counts) else found

@@ -31,7 +31,7 @@ from gpu_cep_spark.jobs import Job, keys_of_shuffle, pattern_text
 from gpu_cep_spark.narrowing.codes import Codes, coded_columns
 from gpu_cep_spark.narrowing.narrow_frames import narrow, with_whole_events
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
-from gpu_cep_spark.schemas import batch_schema, refuse_unsent, spark_schema
+from gpu_cep_spark.schemas import arrow_schema, batch_schema, refuse_unsent, spark_schema
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.streaming.checks import check_stream, ticks_of
 from gpu_cep_spark.streaming.packing import PACKED, PackedGroup, Packing, pack_partition, unpack_partition
@@ -62,7 +62,7 @@ def match_stream(job: Job, timeouts: Sequence[NarrowQuery], arrival: Arrival) ->
     """
     query, df = job.query, job.df
     check_stream(df, query.plan, query.settings, expires=arrival.time_to_live is not None)
-    work = live_work(query, arrival, shuffle_partitions(df.sparkSession), timeouts, job.events)
+    work = live_work(query, arrival, shuffle_partitions(df.sparkSession), timeouts, arrow_schema(df.schema, job.zone))
     return with_event_time(match_in_buckets(events_sent(df, work), work, result_schema(work.live, work.whole)), [work.live])
 
 
