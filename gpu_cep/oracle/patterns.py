@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from itertools import combinations, product
 
 from gpu_cep.errors import PatternError, UnsupportedError
@@ -44,7 +44,7 @@ class Negation:
     conditions: tuple[Condition, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Branch:
     """A pattern without alternatives.
 
@@ -66,6 +66,16 @@ class Branch:
     negations: tuple[Negation, ...] = ()
     chosen: Mapping[str, str] | None = None
     until: Mapping[str, tuple[Condition, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def predecessors(self) -> Mapping[str, tuple[str, ...]]:
+        """Return, by each variable, those before it."""
+        return {name: tuple(first for first, second in self.before if second == name) for name in self.variables}
+
+    @cached_property
+    def successors(self) -> Mapping[str, tuple[str, ...]]:
+        """Return, by each variable, those behind it."""
+        return {name: tuple(second for first, second in self.before if first == name) for name in self.variables}
 
     @property
     def closure(self) -> tuple[Agreement, ...]:

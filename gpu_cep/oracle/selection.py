@@ -22,7 +22,7 @@ def extensions(problem: Problem, partial: Substitution, position: int) -> list[s
 
 def _may_bind(problem: Problem, partial: Substitution, name: str, position: int) -> bool:
     branch = problem.branch
-    predecessors = [first for first, second in branch.before if second == name]
+    predecessors = branch.predecessors[name]
     extended = bind(partial, name, position)
     return (
         all(is_filled(branch.variables[other], partial.get(other, ())) for other in predecessors)
@@ -37,7 +37,7 @@ def _may_bind(problem: Problem, partial: Substitution, name: str, position: int)
 
 def is_closed(branch: Branch, partial: Substitution, name: str) -> bool:
     """Return whether a ≺-successor of the variable is bound, so that it can bind no further event."""
-    return any(second in partial for first, second in branch.before if first == name)
+    return any(second in partial for second in branch.successors[name])
 
 
 def decided(branch: Branch, partial: Substitution) -> list[Condition]:
@@ -211,7 +211,7 @@ def _by_gap(find: Find, own: str) -> Find:
 
 def _is_first(problem: Problem, match: Substitution, name: str) -> bool:
     """Return whether variable `name` binds the first event that it may bind behind its predecessors."""
-    before = {first: match[first] for first, second in problem.branch.before if second == name}
+    before = {first: match[first] for first in problem.branch.predecessors[name]}
     (bound,) = match[name]
     earlier = [position for position in problem.positions if problem.is_before(position, bound)]
     return not before or not any(_may_bind(problem, before, name, position) for position in earlier)
