@@ -20,7 +20,8 @@ from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
-from gpu_cep.queries.plans import as_query, as_row_pattern, check_row_settings, is_row_pattern, make_row_plan
+from gpu_cep.queries.plans import as_query
+from gpu_cep.queries.row_plans import as_row_pattern, check_row_settings, is_row_pattern, make_row_plan
 from gpu_cep.queries.runs import MatchCall, open_files, open_source, plan_events, read_rows, run_engine, run_row_pattern
 from gpu_cep.queries.sliced_plans import DecidedReading, decide_reading, make_run
 from gpu_cep.queries.sliced_runs import read_slices

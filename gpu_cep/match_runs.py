@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.queries.plans import is_row_pattern
+from gpu_cep.queries.row_plans import is_row_pattern
 from gpu_cep.queries.runs import (
     MatchCall,
     as_reader,

@@ -23,10 +23,10 @@ SOURCES = {
 ROAD = [
     f"gpu_cep.{layer}"
     for layer in (
-        "choices", "errors", "lang", "analysis", "plan", "engine", "queries.plans", "queries.runs", "queries.sliced_plans",
-        "queries.sliced_runs", "live.queries", "live.clocks", "live.steps", "live.plans", "live.runs", "live.sliced_rows", "match_runs",
-        "explanations", "result_forms", "api", "rule_sets.rules", "rule_sets.files", "rule_sets.plans", "rule_sets.families",
-        "rule_sets.runs", "rule_sets.explain", "rule_sets.tables", "rule_sets.matching",
+        "choices", "errors", "lang", "analysis", "plan", "engine", "queries.row_plans", "queries.plans", "queries.runs",
+        "queries.sliced_plans", "queries.sliced_runs", "live.queries", "live.clocks", "live.steps", "live.plans", "live.runs",
+        "live.sliced_rows", "match_runs", "explanations", "result_forms", "api", "rule_sets.rules", "rule_sets.files",
+        "rule_sets.plans", "rule_sets.families", "rule_sets.runs", "rule_sets.explain", "rule_sets.tables", "rule_sets.matching",
     )
 ]  # fmt: skip
 
@@ -73,6 +73,7 @@ BELOW |= {
     f"{DISPLAY}.pictures": {"gpu_cep.errors", "gpu_cep.whole_files"},
     "gpu_cep.plan": {*before("plan"), f"{DISPLAY}.pictures", "gpu_cep.whole_files", "gpu_cep.identity", "gpu_cep.records"},
     "gpu_cep.engine": {*before("engine"), *ENGINE, "gpu_cep_kernels", "gpu_cep.records"},
+    "gpu_cep.queries.row_plans": {*before("queries.row_plans"), "gpu_cep.identity"},
     "gpu_cep.queries.plans": {*before("queries.plans"), "gpu_cep.identity"},
 }
 BELOW |= {
@@ -179,6 +180,7 @@ HOMES = {
         "gpu_cep.oracle",
         "gpu_cep.match_runs",
         "gpu_cep.progress_tables",
+        "gpu_cep.queries.row_plans",
         "gpu_cep.queries.plans",
         "gpu_cep.queries.runs",
         "gpu_cep.result_forms",

@@ -52,3 +52,11 @@ class Options:
     functions: tuple[ScalarFunction, ...] = ()
     result_type: ResultType = no_result
     regexp_fault: RegexpFault = no_fault
+
+    @property
+    def may_be_kept(self) -> bool:
+        """Return whether what is made with these options may be kept for later calls; not with a gap or functions.
+
+        Equal gaps may differ in type, as 1 and 1.0 do, and what is kept must not keep the caller's functions alive.
+        """
+        return self.gap is None and not self.functions

@@ -46,7 +46,7 @@ from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.queries.plans import is_row_pattern
+from gpu_cep.queries.row_plans import is_row_pattern
 
 if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options

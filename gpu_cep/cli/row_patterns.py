@@ -16,7 +16,7 @@ from gpu_cep.cli.progress import watch
 from gpu_cep.cli.tables import count_of, print_json_lines, print_rows
 from gpu_cep.cli.whole_files import PIPE
 from gpu_cep.keywords import read_keywords
-from gpu_cep.queries.plans import check_row_settings, check_rows, is_row_pattern, make_row_plan
+from gpu_cep.queries.row_plans import check_row_settings, check_rows, is_row_pattern, make_row_plan
 
 if TYPE_CHECKING:
     from gpu_cep.analysis.row_patterns.bound import BoundRowPattern

@@ -72,7 +72,8 @@ def validate_rules(events: Sequence[str], source: str, asked: Mapping[str, Any],
 
 def _parse_faults(rules: Mapping[str, Rule]) -> dict[str, CepError]:
     """Return the errors of queries that can be seen without events, by name."""
-    from gpu_cep.queries.plans import as_query, is_row_pattern
+    from gpu_cep.queries.plans import as_query
+    from gpu_cep.queries.row_plans import is_row_pattern
     from gpu_cep.rule_sets.rules import named
 
     failed: dict[str, CepError] = {}

@@ -28,16 +28,8 @@ from gpu_cep.plan.event_plan import EventPlan, Plan
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
 from gpu_cep.plan.settings import Settings
 from gpu_cep.plan.timeouts import as_open_runs, by_kind, of_open_runs
-from gpu_cep.queries.plans import (
-    as_query,
-    as_row_pattern,
-    check_row_settings,
-    check_rows,
-    columns_of_rows,
-    is_row_pattern,
-    make_plan,
-    make_row_plan,
-)
+from gpu_cep.queries.plans import as_query, make_plan
+from gpu_cep.queries.row_plans import as_row_pattern, check_row_settings, check_rows, columns_of_rows, is_row_pattern, make_row_plan
 from gpu_cep.queries.sliced_plans import plan_over_slices
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import certain_matches
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.queries.plans import bind_rows, columns_of_rows
+from gpu_cep.queries.row_plans import bind_rows, columns_of_rows
 from gpu_cep.queries.sliced_plans import LONG_WINDOW, refuse_beyond
 from gpu_cep_kernels.compile.launch import threads_of
 

@@ -18,7 +18,8 @@ from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.plan.settings import Settings, check_settings
 from gpu_cep.plan.timeouts import TIMEOUT
-from gpu_cep.queries.plans import as_query, bind_rows, check_row_settings, columns_of_rows, make_plan, make_row_plan
+from gpu_cep.queries.plans import as_query, make_plan
+from gpu_cep.queries.row_plans import bind_rows, check_row_settings, columns_of_rows, make_row_plan
 
 if TYPE_CHECKING:
     import pyarrow as pa

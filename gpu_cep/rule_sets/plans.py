@@ -12,7 +12,8 @@ from gpu_cep.errors import FEWER_EVENTS, CepError, EventError, ending_in
 from gpu_cep.keywords import read_keywords
 from gpu_cep.plan.columns_read import columns_read
 from gpu_cep.plan.settings import memory_bytes
-from gpu_cep.queries.plans import is_row_pattern, make_plan
+from gpu_cep.queries.plans import make_plan
+from gpu_cep.queries.row_plans import is_row_pattern
 from gpu_cep.queries.runs import check_engine, is_path, open_source
 from gpu_cep.rule_sets.rules import Rule, naming
 

@@ -21,7 +21,8 @@ from gpu_cep.keywords import SparkOptions, read_keywords
 from gpu_cep.live.plans import Arrival, check_choices
 from gpu_cep.plan.settings import EVENT_ALGORITHMS, Settings, memory_bytes
 from gpu_cep.plan.timeouts import by_kind
-from gpu_cep.queries.plans import is_row_pattern, refuse_swapped
+from gpu_cep.queries.plans import refuse_swapped
+from gpu_cep.queries.row_plans import is_row_pattern
 from gpu_cep.signatures import takes_keywords
 from gpu_cep_spark.file_matching import ScanRequest, match_files
 from gpu_cep_spark.jobs import Job, keys_of_shuffle

@@ -18,7 +18,7 @@ from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, warn_call
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep.plan.settings import Settings
-from gpu_cep.queries.plans import bind_rows, check_row_settings, check_rows, columns_of_rows, make_row_plan
+from gpu_cep.queries.row_plans import bind_rows, check_row_settings, check_rows, columns_of_rows, make_row_plan
 from gpu_cep_spark.jobs import pattern_text, run_stage
 from gpu_cep_spark.narrowing.pushdown import column, read_columns
 from gpu_cep_spark.narrowing.ties import has_order

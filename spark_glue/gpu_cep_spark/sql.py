@@ -20,7 +20,7 @@ from gpu_cep.errors import Diagnostic, PatternError, nearest
 from gpu_cep.keywords import Functions, SparkOptions, read_keywords
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings, memory_bytes
-from gpu_cep.queries.plans import is_row_pattern
+from gpu_cep.queries.row_plans import is_row_pattern
 from gpu_cep.rule_sets.plans import PlannedRule
 from gpu_cep.rule_sets.rules import Rule, as_rules, united
 from gpu_cep.rule_sets.tables import check_columns

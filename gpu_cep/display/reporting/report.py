@@ -24,7 +24,8 @@ from gpu_cep.explanations import explanation_of
 from gpu_cep.keywords import ReportOptions, read_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.vector import vector
-from gpu_cep.queries.plans import as_query, is_row_pattern, make_plan, refuse_swapped
+from gpu_cep.queries.plans import as_query, make_plan, refuse_swapped
+from gpu_cep.queries.row_plans import is_row_pattern
 from gpu_cep.signatures import takes_keywords
 from gpu_cep.whole_files import save_whole
 

@@ -15,7 +15,7 @@ from gpu_cep.display.reporting.page import Content
 from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
-from gpu_cep.queries.plans import as_row_pattern, check_row_settings, make_row_plan
+from gpu_cep.queries.row_plans import as_row_pattern, check_row_settings, make_row_plan
 from gpu_cep.queries.runs import MatchCall, read_rows, run_row_pattern
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -34,11 +35,20 @@ from gpu_cep.engine.input.file_systems import locations_of
 from gpu_cep.engine.input.formats import read_files
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.sources import source_of
-from gpu_cep.errors import CepError, EventError, PatternError
+from gpu_cep.errors import CepError, Diagnostic, EventError, PatternError
 
 
 def schema_of(schema: pa.Schema) -> Schema:
-    """Return the schema of the event relation; types that conditions cannot read are OTHER."""
+    """Return the schema of the event relation; types that conditions cannot read are OTHER.
+
+    Raises
+    ------
+    PatternError
+        Two columns have one name.
+    """
+    twice = sorted(name for name, count in Counter(schema.names).items() if count > 1)
+    if twice:
+        raise PatternError([Diagnostic(f"the events have more than one column {name!r}") for name in twice])
     return Schema(tuple(Attribute(field.name, type_of(field.type)) for field in schema))
 
 
