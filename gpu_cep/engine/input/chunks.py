@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.input.buffers import buffer_values
-from gpu_cep.engine.input.joined_texts import MOST_TEXT, join_texts
 from gpu_cep.engine.input.pieces import FEWEST_ROWS
-from gpu_cep.engine.input.text_codes import plain_dictionary
 
+# Bytes of text that an array with offsets of 32 bits holds.
+MOST_TEXT = (1 << 31) - 1
 # Types of text with offsets of 32 bits, and the same with larger ones.
 LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
@@ -43,13 +43,6 @@ def combine_chunks(column: pa.ChunkedArray) -> pa.Array:
             raise
         joined = column.cast(pa.dictionary(pa.int32(), column.type.value_type, column.type.ordered)).combine_chunks()
     return pa.concat_arrays(joined.chunks) if isinstance(joined, pa.ChunkedArray) else joined
-
-
-def one_array(column: pa.ChunkedArray, threads: int = 1) -> pa.Array:
-    """Return a column as one array; if that has a dictionary, it has no NULLs or repeated values."""
-    if not pa.types.is_dictionary(column.type) or not column.num_chunks:
-        return combine_chunks(column)
-    return plain_dictionary(column.chunk(0)) if column.num_chunks == 1 else join_texts(column.chunks, threads)
 
 
 def take_rows(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:

@@ -14,9 +14,10 @@ from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.computed_columns import ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.buffers import values_at
-from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, one_array, take_few, take_present, take_rows
+from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, take_few, take_present, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
+from gpu_cep.engine.input.joined_texts import one_array
 from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.pieces import Pieces

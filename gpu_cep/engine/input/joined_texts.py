@@ -1,4 +1,4 @@
-"""Join the chunks of a text column with dictionaries of their own into one array, with one dictionary of all their values."""
+"""Join the chunks of a column into one array, and dictionaries of text of each chunk's own into one."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.buffers import buffer_values, new_values
-from gpu_cep.engine.input.text_codes import encode_text, plain_dictionary
+from gpu_cep.engine.input.chunks import MOST_TEXT, combine_chunks
+from gpu_cep.engine.input.text_codes import are_many, encode_text, plain_dictionary
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.phase_one.ordering import gather_there
-
-# Bytes of text that an array with offsets of 32 bits holds.
-MOST_TEXT = (1 << 31) - 1
 
 
 class _Run(NamedTuple):
@@ -28,18 +26,33 @@ class _Run(NamedTuple):
     values: int
 
 
-def join_texts(chunks: Sequence[pa.DictionaryArray], threads: int = 1) -> pa.DictionaryArray:
-    """Return chunks of one type as an array whose dictionary has no repeated values; no chunk's has NULL for a value.
+def one_array(column: pa.ChunkedArray, threads: int = 1) -> pa.Array:
+    """Return a column as one array; if that has a dictionary, it has no NULLs or repeated values."""
+    if not pa.types.is_dictionary(column.type) or not column.num_chunks:
+        return combine_chunks(column)
+    return plain_dictionary(column.chunk(0)) if column.num_chunks == 1 else join_texts(column, threads)
 
-    Codes keep their type unless it has too few for the values of all chunks. The same holds for the type of the text.
+
+def join_texts(column: pa.ChunkedArray, threads: int = 1) -> pa.DictionaryArray:
+    """Return the chunks of a column as an array whose dictionary has no repeated values; no chunk's has NULL for a value.
+
+    Codes keep their type unless it has too few for the values of all chunks.
     """
+    chunks = column.chunks
     firsts = _places_of_other_dictionaries(chunks)
-    indices = pa.concat_arrays([chunk.indices for chunk in chunks])
     if len(firsts) == 1:
-        kind = chunks[0].type
+        indices, kind = pa.concat_arrays([chunk.indices for chunk in chunks]), column.type
         return plain_dictionary(pa.DictionaryArray.from_arrays(indices, chunks[0].dictionary, ordered=kind.ordered, safe=False))
-    dictionaries = [chunks[first].dictionary for first in firsts]
-    merged = encode_text(_concatenated(dictionaries), threads)
+    dictionaries = pa.chunked_array([chunks[first].dictionary for first in firsts])
+    # of fewer values Arrow joins dictionaries in less time; it leaves none of them twice
+    return _join_many(chunks, firsts, dictionaries, threads) if are_many(dictionaries) else combine_chunks(column)
+
+
+def _join_many(
+    chunks: Sequence[pa.DictionaryArray], firsts: Sequence[int], dictionaries: pa.ChunkedArray, threads: int
+) -> pa.DictionaryArray:
+    """Return the chunks as an array; from each of the `firsts` to the next one they have one of the `dictionaries`."""
+    indices, merged = pa.concat_arrays([chunk.indices for chunk in chunks]), encode_text(combine_chunks(dictionaries), threads)
     return _array(chunks[0].type, indices, _renumber(indices, _runs(chunks, firsts), merged.codes, threads), merged.values)
 
 
@@ -54,13 +67,6 @@ def _runs(chunks: Sequence[pa.DictionaryArray], firsts: Sequence[int]) -> list[_
     begins, sizes = [0, *accumulate(map(len, chunks))], [len(chunks[first].dictionary) for first in firsts]
     borders, bases = [*(begins[first] for first in firsts), begins[-1]], accumulate(sizes, initial=0)
     return [_Run(low, high, base, values) for (low, high), base, values in zip(pairwise(borders), bases, sizes, strict=False)]
-
-
-def _concatenated(dictionaries: Sequence[pa.Array]) -> pa.Array:
-    """Return the values of all dictionaries as one array; text of more than 2 GiB gets larger offsets."""
-    if sum(values.nbytes for values in dictionaries) > MOST_TEXT:
-        dictionaries = [values.cast(pa.large_string()) for values in dictionaries]
-    return pa.concat_arrays(dictionaries)
 
 
 def _renumber(indices: pa.Array, runs: Sequence[_Run], places: npt.NDArray[np.int32], threads: int) -> npt.NDArray[np.int32]:

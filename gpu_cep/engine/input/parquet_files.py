@@ -291,7 +291,7 @@ def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column in one chunk, or as it is if it holds more text, or longer lists, than one takes."""
     if not pa.types.is_primitive(column.type) and column.nbytes > _MOST_JOINED:
         return column
-    return pa.chunked_array([join_texts(column.chunks) if _has_dictionaries_of_text(column) else column.combine_chunks()])
+    return pa.chunked_array([join_texts(column) if _has_dictionaries_of_text(column) else column.combine_chunks()])
 
 
 def _has_dictionaries_of_text(column: pa.ChunkedArray) -> bool:

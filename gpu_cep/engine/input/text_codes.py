@@ -56,13 +56,19 @@ def encode_text(array: pa.Array, threads: int = 1) -> Codes:
     if pa.types.is_dictionary(array.type):
         return Codes(codes_of(array, pa.int32()), array.dictionary)
     spans = slices(len(array), threads)
-    if len(spans) > 1 or len(array) >= _LONG:
-        distinct = len(array.slice(0, _SAMPLED).unique())
-        if distinct > _MANY and len(array) >= _LONG:
-            return _encode_many(array, threads)
-        if distinct <= _REPEATED and len(spans) > 1:
-            return _encode_parts(array, spans, threads)
-    return _encode(array)
+    if are_many(array):
+        return _encode_many(array, threads)
+    return _encode_parts(array, spans, threads) if len(spans) > 1 and _sampled(array) <= _REPEATED else _encode(array)
+
+
+def are_many(texts: pa.Array | pa.ChunkedArray) -> bool:
+    """Return whether plain text is long, and has so many distinct values that :func:`encode_many` takes less time than Arrow."""
+    return len(texts) >= _LONG and _sampled(texts) > _MANY
+
+
+def _sampled(texts: pa.Array | pa.ChunkedArray) -> int:
+    """Return how many distinct values the first rows of plain text have."""
+    return len(texts.slice(0, _SAMPLED).unique())
 
 
 def _encode(array: pa.Array) -> Codes:
@@ -162,7 +168,12 @@ def are_distinct(values: pa.Array, few: FewTexts | None) -> bool:
     """Return whether no two values are equal, and none is NULL; `few` is what :func:`few_texts` returns for them."""
     if few is not None:
         return few_are_distinct(few)
-    return values.null_count == 0 and (ascends(values) or len(values.unique()) == len(values))
+    return values.null_count == 0 and (ascends(values) or len(_distinct(values)) == len(values))
+
+
+def _distinct(values: pa.Array) -> pa.Array:
+    """Return the distinct values of plain text."""
+    return values.unique() if len(values) < _LONG else encode_text(values).values
 
 
 def ascends(values: pa.Array, few: FewTexts | None = None) -> bool:
