@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -23,6 +26,8 @@ _PLAIN = _TEXTS | frozenset(
 _DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 
 _WIDE_CODES = pa.int32()
+# Rows of a chunk on average from which the codes of each are looked through by themselves.
+_LONG = 1 << 15
 _UNSIGNED = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
 _VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
@@ -158,9 +163,10 @@ def widen_schema(schema: pa.Schema) -> pa.Schema:
 
 def check_codes(column: pa.ChunkedArray, name: str) -> None:
     """Raise EventError if a code of a column is that of no value."""
-    for chunk in _chunks_to_check(column):
-        codes, values = chunk.indices, len(chunk.dictionary)
-        if len(codes) > codes.null_count and _greatest(codes) >= values:
+    chunks = [chunk for chunk in _chunks_to_check(column) if len(chunk) > chunk.null_count]
+    for chunk, greatest in zip(chunks, _greatest_codes([chunk.indices for chunk in chunks]), strict=True):
+        values = len(chunk.dictionary)
+        if greatest >= values:
             raise EventError(f"column {name!r} is damaged: one of its codes is that of none of the {values:,} values in its dictionary")
 
 
@@ -177,10 +183,20 @@ def _chunks_to_check(column: pa.ChunkedArray) -> list[pa.DictionaryArray]:
     return [chunk for chunk in chunks if len(chunk.dictionary) <= greatest]
 
 
-def _greatest(codes: pa.Array) -> int:
-    """Return the greatest code; one below 0 counts as one that is greater than any, and NULL as 0."""
+def _greatest_codes(indices: Sequence[pa.Array]) -> list[int]:
+    """Return the greatest code of each array, none of which is empty; one below 0 counts as one greater than any, and NULL as 0."""
+    if sum(map(len, indices)) >= len(indices) * _LONG:
+        return [int(_unsigned(codes).max()) for codes in indices]
+    # a copy of short arrays takes less time than a call for each
+    begins = [0, *accumulate(map(len, indices[:-1]))]
+    return list(map(int, np.maximum.reduceat(_unsigned(pa.concat_arrays(indices)), begins)))
+
+
+def _unsigned(codes: pa.Array) -> npt.NDArray[np.unsignedinteger[Any]]:
+    """Return codes as integers without a sign, NULL as 0."""
     present = codes.fill_null(0) if codes.null_count else codes
-    return int(present.to_numpy().view(_UNSIGNED[codes.type.bit_width]).max())
+    found: npt.NDArray[np.unsignedinteger[Any]] = present.to_numpy().view(_UNSIGNED[codes.type.bit_width])
+    return found
 
 
 def _is_plain(arrow: pa.DataType) -> bool:

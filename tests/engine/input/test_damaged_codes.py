@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import dataset, parquet
 
 import gpu_cep as cep
-from gpu_cep.engine.input import parquet_files
+from gpu_cep.engine.input import encodings, parquet_files
 from gpu_cep.engine.input.encodings import decode_table, inspect_dictionaries
 from gpu_cep.engine.input.sources import source_of
 from gpu_cep.errors import EventError
@@ -42,15 +43,16 @@ def chunked(draw: st.DrawFn) -> list[tuple[list[int | None], int]]:
 
 
 @examples(200, 2_000)
-@given(chunked(), KINDS)
-def test_exactly_codes_without_a_value_are_an_error(chunks, kind):
+@given(chunked(), KINDS, st.sampled_from([1, 1 << 15]))
+def test_exactly_codes_without_a_value_are_an_error(chunks, kind, long):
     arrays = [encoded(codes, values, kind) for codes, values in chunks]
     table = pa.table({"c": pa.chunked_array(arrays, pa.dictionary(kind, pa.string()))})
-    if all(code is None or code < values for codes, values in chunks for code in codes):
-        assert decode_table(table) is table
-    else:
-        with pytest.raises(EventError, match="column 'c' is damaged"):
-            decode_table(table)
+    with patch.object(encodings, "_LONG", long):
+        if all(code is None or code < values for codes, values in chunks for code in codes):
+            assert decode_table(table) is table
+        else:
+            with pytest.raises(EventError, match="column 'c' is damaged"):
+                decode_table(table)
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.int16(), pa.int32(), pa.int64()])
