@@ -80,6 +80,11 @@ def with_own_texts(events: pa.Table) -> pa.Table:
     return events
 
 
+def in_chunks(events: pa.Table, rows: int = 10_000) -> pa.Table:
+    """Return the events in chunks of so many rows, each with dictionaries of its own texts, as batches of other programs come."""
+    return pa.concat_tables(with_own_texts(events.slice(begin, rows)) for begin in range(0, len(events), rows))
+
+
 def plain_types(events: pa.Table) -> pa.Table:
     """Return the events with types as text without a dictionary."""
     return _replaced(events, TYPE, events[TYPE].combine_chunks().cast(pa.string()))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 import gpu_cep
-from benchmarks.kinds.events import KEY, integer_keys, plain_types, through_parquet
+from benchmarks.kinds.events import KEY, in_chunks, integer_keys, plain_types, through_parquet
 from benchmarks.kinds.questions import Kind
 from gpu_cep.choices import TableOutput
 
@@ -40,6 +40,7 @@ class Form:
 TABLES: dict[str, Callable[[pa.Table], pa.Table]] = {
     "parquet": through_parquet,
     "whole": lambda events: events,
+    "short chunks": in_chunks,
     "plain types": lambda events: through_parquet(plain_types(events)),
     "integer keys": lambda events: through_parquet(integer_keys(events)),
 }
@@ -58,6 +59,7 @@ FORMS = {
     BASE: Form("chunks and dictionaries as Parquet gives them, the key in the text, row numbers, one thread"),
     TWO_THREADS: Form("two threads, where the loop has one", threads=2),
     "one chunk": Form("one chunk with one dictionary", "whole"),
+    "short chunks": Form("chunks of 10,000 rows, each with dictionaries of its own texts", "short chunks"),
     "keyword": Form("`partition_by=` instead of the key in the text", key_in_text=False, suits=_is_keyed),
     "integer keys": Form("keys as numbers instead of text", "integer keys", suits=_is_keyed),
     PLAIN_TYPES: Form("types as text without a dictionary, for the loop, too", "plain types", suits=_has_types),
