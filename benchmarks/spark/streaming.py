@@ -90,7 +90,7 @@ def bare_road(frame: DataFrame) -> DataFrame:
     kinds = F.when(F.col("type") == "A", 0).when(F.col("type") == "B", 1).otherwise(2).cast("byte")
     sent = frame.where("type IN ('A', 'B', 'C')").select("ts", kinds, "k", "x", F.hash("k").alias("keys"))
     named = sent.toDF(*(f"c{place}" for place in range(4)), "keys")
-    packing = Packing(batch_schema(named.schema, "UTC"), 0, "ts", (PackedGroup((0, 1, 2, 3), hashed=4),), partitions=2)
+    packing = Packing(batch_schema(named.schema, "UTC"), 0, "ts", (PackedGroup((0, 1, 2, 3), queries=1, hashed=4),), partitions=2)
     packed = named.mapInArrow(send(partial(pack_partition, packing)), PACKED)
     return packed.groupBy("bucket").transformWithStateInPandas(storing("events", "binary"), "rows long", "append", "eventTime")
 

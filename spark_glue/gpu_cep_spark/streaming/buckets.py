@@ -67,7 +67,7 @@ def match_bucket(
     """
     store = Store(*state)
     use_device_of_task(TaskContext.get(), os.environ)
-    place = group_of_bucket(number, work.partitions, work.keyed)
+    place = group_of_bucket(number, work.partitions, work.queries)
     # a bucket that no group has was written by other queries, which reading it says
     group = work.groups[place or 0]
     with _naming(group):

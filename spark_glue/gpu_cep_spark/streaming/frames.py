@@ -162,8 +162,8 @@ def packing_of(work: LiveWork, schema: pa.Schema) -> Packing:
     whole = () if work.whole is None else (len(names),)
     hashes = count(len(names) + len(whole))
     groups = tuple(
-        PackedGroup((*map(names.index, group.schema.names), *(() if number else whole)), next(hashes) if group.keys else None)
-        for number, group in enumerate(work.groups)
+        PackedGroup((*map(names.index, group.schema.names), *(() if number else whole)), queries, next(hashes) if queries else None)
+        for number, (group, queries) in enumerate(zip(work.groups, work.queries, strict=True))
     )
     packing = Packing(schema, names.index(name), name, groups, work.partitions)
     return packing if live.rows is None else replace(packing, remedy=f"filter the rows by {name} IS NOT NULL")

@@ -21,7 +21,8 @@ from gpu_cep.errors import EventError
 if TYPE_CHECKING:
     import pandas as pd
 
-# Buckets in each partition of the state. A run in one takes milliseconds even of few events; all of its events lie in memory at once.
+# Buckets in each partition of the state, of a query by itself.
+# A run in one takes milliseconds even of few events; all of its events lie in memory at once.
 BUCKETS_PER_PARTITION = 8
 # The bytes of events that a task packs at a time.
 PORTION = 1 << 26
@@ -39,10 +40,12 @@ class PackedGroup(NamedTuple):
     """Events that are packed together, by their places among the columns that are sent.
 
     `columns`: the columns of the events.
+    `queries`: how many queries share them; 0 if they have no keys.
     `hashed`: the hash of the stream's keys by which events are spread over buckets; None: all go into one bucket.
     """
 
     columns: tuple[int, ...]
+    queries: int = 0
     hashed: int | None = None
 
 
@@ -82,7 +85,7 @@ def pack_partition(packing: Packing, batches: Iterable[pa.RecordBatch]) -> Itera
     EventError
         An event has no timestamp.
     """
-    buckets = buckets_of_groups(packing.partitions, [group.hashed is not None for group in packing.groups])
+    buckets = buckets_of_groups(packing.partitions, [group.queries for group in packing.groups])
     for table in _portions(batches):
         _refuse_untimed(packing, table)
         typed = table if table.schema == packing.schema else table.cast(packing.schema)
@@ -101,25 +104,36 @@ def state_partitions(partitions: int) -> int:
 
 
 def number_of_buckets(partitions: int) -> int:
-    """Return over how many buckets keys are spread; `partitions` as in :func:`state_partitions`."""
+    """Return over how many buckets the keys of a query by itself are spread; `partitions` as in :func:`state_partitions`."""
     return BUCKETS_PER_PARTITION * state_partitions(partitions)
 
 
-def buckets_of_groups(partitions: int, keyed: Sequence[bool]) -> list[npt.NDArray[np.int32]]:
-    """Return the numbers of the buckets of each group: one if it is not `keyed`; `partitions` as in :func:`state_partitions`."""
-    if list(keyed) == [False]:
+def buckets_of_groups(partitions: int, queries: Sequence[int]) -> list[npt.NDArray[np.int32]]:
+    """Return the numbers of the buckets of each group.
+
+    A run of one query in one bucket takes milliseconds even of few events. So the more queries a group has, the fewer buckets.
+
+    Parameters
+    ----------
+    partitions
+        As in :func:`state_partitions`.
+    queries
+        How many queries each group has; 0 for a group without keys, which has one bucket.
+    """
+    if list(queries) == [0]:
         return [np.zeros(1, np.int32)]
-    told, groups = state_partitions(partitions), len(keyed)
-    numbers = bucket_numbers(told, BUCKETS_PER_PARTITION * groups).reshape(told, groups, BUCKETS_PER_PARTITION)
+    each = [max(1, BUCKETS_PER_PARTITION // number) if number else 1 for number in queries]
+    told = state_partitions(partitions)
+    numbers = np.split(bucket_numbers(told, sum(each)).reshape(told, sum(each)), np.cumsum(each)[:-1], axis=1)
     # those without keys lie in partitions that follow each other
-    return [numbers[:, group].ravel() if spread else numbers[group % told, group, :1] for group, spread in enumerate(keyed)]
+    return [own.ravel() if queries[group] else own[group % told] for group, own in enumerate(numbers)]
 
 
-def group_of_bucket(bucket: int, partitions: int, keyed: Sequence[bool]) -> int | None:
+def group_of_bucket(bucket: int, partitions: int, queries: Sequence[int]) -> int | None:
     """Return the number of the group of a bucket, None if there is no such bucket; arguments as in :func:`buckets_of_groups`."""
-    if len(keyed) == 1:
+    if len(queries) == 1:
         return 0
-    return next((group for group, numbers in enumerate(buckets_of_groups(partitions, keyed)) if bucket in numbers), None)
+    return next((group for group, numbers in enumerate(buckets_of_groups(partitions, queries)) if bucket in numbers), None)
 
 
 @lru_cache(maxsize=8)

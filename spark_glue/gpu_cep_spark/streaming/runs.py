@@ -53,7 +53,7 @@ def run_bucket(group: LiveGroup, bucket: Bucket, store: Store) -> Ran:
     each = list(zip(group.rules, bucket.rules, strict=True))
     if not any(bucket.waits(known) and not is_settled(rule.live, known, bucket.latest) for rule, known in each):
         return Ran(tuple(map(_answered, bucket.rules)))
-    listed = read_events(store) if bucket.rows else None
+    listed = read_events(group, store) if bucket.rows else None
     return _run_shared(group, bucket, listed) if group.is_shared else _run_one(group, bucket, store, listed)
 
 
@@ -84,24 +84,27 @@ def _run_shared(group: LiveGroup, bucket: Bucket, listed: Listed | None) -> Ran:
     """Run each query of a group over the events that it may bind of those that it needs."""
     own = {} if listed is None else dict(shared_events(group, listed.table))
     numbers, times = (np.zeros(0, np.int64),) * 2 if listed is None else (listed.numbers, _times(group, listed.table))
-    states, found, kept = [], {}, [numbers[:0]]
-    for rule, known in zip(group.rules, bucket.rules, strict=True):
+    states, found, kept = [], {}, []
+    for place, (rule, known) in enumerate(zip(group.rules, bucket.rules, strict=True)):
         assert rule.name is not None, "those that share events have names"
-        given = _since(own.get(rule.name), times, known.since)
+        given = own.get(rule.name)
+        if given is not None and listed is not None:
+            given = _still_needed(given, listed.need(place, given.rows), times, known.since)
         if given is None and not known.holds:
-            states.append(replace(_answered(known), since=_needed(known, known.state)))
+            states.append(replace(_answered(known), since=_needed_from(known, known.state)))
+            kept.append(numbers[:0])
             continue
         state = known.state
         if given is not None:
             state = replace(state, events=given.events.slice(0, 0))
             state = add_events(state, given.events, times[given.rows], numbers[given.rows], given.tags)
         ran, matches = _run(rule, state)
-        states.append(replace(known, state=_emptied(rule.live, ran), since=_needed(known, ran)))
+        states.append(replace(known, state=_emptied(rule.live, ran), since=_needed_from(known, ran)))
         kept.append(ran.numbers)
         if matches.num_rows:
             found[rule.name] = matches
     joined = join_results(found) if found else None
-    return Ran(tuple(states), np.unique(np.concatenate(kept)), joined, listed)
+    return Ran(tuple(states), np.unique(np.concatenate(kept)), joined, listed, kept_by=tuple(kept))
 
 
 def shared_events(group: LiveGroup, table: pa.Table) -> Iterator[tuple[str, OwnEvents]]:
@@ -133,11 +136,13 @@ def _times(group: LiveGroup, table: pa.Table) -> Numbers:
     return np.asarray(times_of(live, table.select(places).rename_columns(live.schema.names).cast(live.schema)), np.int64)
 
 
-def _since(own: OwnEvents | None, times: Numbers, since: Tick | None) -> OwnEvents | None:
-    """Return those of the events that a query still needs; None if there are none."""
-    if own is None or since is None:
-        return own
-    needed = times[own.rows] >= since
+def _still_needed(own: OwnEvents, needed: npt.NDArray[np.bool_], times: Numbers, since: Tick | None) -> OwnEvents | None:
+    """Return those of the events that a query still needs, of those that it `needed` and that are not before a time; None: there are none.
+
+    Without events that decided about others, these would be decided otherwise. So none may be there that the query has given up.
+    """
+    if since is not None:
+        needed = needed & (times[own.rows] >= since)
     if needed.all():
         return own
     if not needed.any():
@@ -146,7 +151,7 @@ def _since(own: OwnEvents | None, times: Numbers, since: Tick | None) -> OwnEven
     return OwnEvents(own.events.filter(chosen), own.rows[needed], None if own.tags is None else own.tags[needed])
 
 
-def _needed(known: RuleState, kept: StreamState) -> Tick | None:
+def _needed_from(known: RuleState, kept: StreamState) -> Tick | None:
     """Return the time from which on a query needs events: that of the first one that it keeps, at the latest that behind the watermark."""
     watermark = known.state.clock.watermark
     assert watermark is not None, "Spark tells one"

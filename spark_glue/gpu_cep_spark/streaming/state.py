@@ -28,7 +28,7 @@ from gpu_cep_spark.streaming.work import LiveGroup, LiveWork
 TICKS = 1_000
 # Chunks that a bucket's list may have before they are joined.
 MOST_CHUNKS = 64
-_NUMBER = "number"
+_NUMBER, _NEEDED = "number", "needed"
 # How keys are spread over buckets: as many buckets in each partition.
 _SPREAD = "evenly"
 # The fields of a bucket that are written beside the states of its queries.
@@ -92,16 +92,30 @@ class New(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """The events of a bucket's list as they are stored, and their numbers."""
+    """The events of a bucket's list as they are stored, and their numbers, which rise.
+
+    `needed`: of the first events, which were there when the list was written anew, which ones each query that shares them needed
+    then: a column of flags for each query. All need those behind.
+    """
 
     table: pa.Table
     numbers: Numbers
+    needed: pa.Table
+
+    def need(self, query: int, rows: Numbers) -> npt.NDArray[np.bool_]:
+        """Return which of these rows of the list a query may need, given by its place in the group."""
+        flags: npt.NDArray[np.bool_] = np.ones(len(rows), np.bool_)
+        if self.needed.num_columns:
+            early = rows < self.needed.num_rows
+            flags[early] = self.needed.column(query).to_numpy()[rows[early]]
+        return flags
 
 
 class Ran(NamedTuple):
     """What a run of the engine leaves: what is known of each query, the numbers of events that are kept (None: all), and matches.
 
     `listed` is what was read of the list, and `marks` are those of the rows of a row pattern.
+    `kept_by` has the numbers of events that each query keeps, if several share them.
     """
 
     rules: tuple[RuleState, ...]
@@ -109,6 +123,7 @@ class Ran(NamedTuple):
     found: pa.Table | None = None
     listed: Listed | None = None
     marks: ListMarks | None = None
+    kept_by: tuple[Numbers, ...] = ()
 
 
 def read_bucket(work: LiveWork, group: LiveGroup, store: Store) -> Bucket:
@@ -144,19 +159,21 @@ def is_settled(live: LiveQuery, known: RuleState, latest: int) -> bool:
     return by_events and clock.answered is not None and latest <= clock.answered and waits_for_silence
 
 
-def read_events(store: Store) -> Listed:
-    """Return what stands in a bucket's list."""
-    tables, numbers = [], []
+def read_events(group: LiveGroup, store: Store) -> Listed:
+    """Return what stands in the list of a group's bucket."""
+    columns = len(group.schema)
+    tables, numbers, needed = [], [], pa.table({})
     for first, chunk in store.chunks.get():
         table = read_chunk(chunk)
         if first is None:
-            last = table.num_columns - 1
-            numbers.append(table.column(last).to_numpy())
-            table = table.remove_column(last)
+            # it is the first chunk, since the list has been written anew
+            numbers.append(table.column(columns).to_numpy())
+            needed = table.select(range(columns + 1, table.num_columns))
+            table = table.select(range(columns))
         else:
             numbers.append(np.arange(first, first + table.num_rows))
         tables.append(table)
-    return Listed(pa.concat_tables(tables), np.concatenate(numbers))
+    return Listed(pa.concat_tables(tables), np.concatenate(numbers), needed)
 
 
 def write_bucket(work: LiveWork, group: LiveGroup, store: Store, bucket: Bucket, ran: Ran, new: New, *, called: bool) -> Bucket:
@@ -164,7 +181,7 @@ def write_bucket(work: LiveWork, group: LiveGroup, store: Store, bucket: Bucket,
     after = replace(bucket, rules=ran.rules)
     anew = ran.kept is not None and _is_worth_writing(group, bucket, len(ran.kept))
     if ran.kept is not None and anew:
-        after = _write_events(store, after, ran.kept, ran.listed)
+        after = _write_events(store, after, ran.kept, ran)
     if ran.marks is not None:
         write_marks(store.marks, ran.marks, ran.kept if anew else None)
     if new.chunk is not None:
@@ -189,17 +206,26 @@ def _is_worth_writing(group: LiveGroup, bucket: Bucket, kept: int) -> bool:
     return counted or bucket.rows > 2 * kept or bucket.chunks >= MOST_CHUNKS
 
 
-def _write_events(store: Store, bucket: Bucket, kept: Numbers, listed: Listed | None) -> Bucket:
+def _write_events(store: Store, bucket: Bucket, kept: Numbers, ran: Ran) -> Bucket:
     """Write those of the listed events that are kept as one chunk, and return what is known of the bucket."""
-    if listed is None or not len(kept):
+    if ran.listed is None or not len(kept):
         store.chunks.clear()
         return replace(bucket, rows=0, size=0, chunks=0)
-    table, numbers = listed
+    table, numbers, _ = ran.listed
     chosen = np.isin(numbers, kept)
     rest = table.append_column(_NUMBER, pa.array(numbers)).filter(pa.array(chosen)).combine_chunks()
+    for place, own in enumerate(ran.kept_by):
+        rest = rest.append_column(f"{_NEEDED}{place}", pa.array(_flags(numbers[chosen], own)))
     chunk = write_chunk(rest)
     store.chunks.put([(None, chunk)])
     return replace(bucket, rows=len(kept), size=len(chunk), chunks=1)
+
+
+def _flags(numbers: Numbers, own: Numbers) -> npt.NDArray[np.bool_]:
+    """Return which of some numbers, which rise, are among a query's own ones, all of which are among them."""
+    flags = np.zeros(len(numbers), np.bool_)
+    flags[np.searchsorted(numbers, own)] = True
+    return flags
 
 
 def _set_timer(group: LiveGroup, store: Store, bucket: Bucket, *, called: bool) -> Bucket:

@@ -120,9 +120,9 @@ class LiveWork:
         return list(dict.fromkeys(name for group in self.groups for name in group.schema.names))
 
     @property
-    def keyed(self) -> tuple[bool, ...]:
-        """Return of each group whether its events are spread over buckets by keys."""
-        return tuple(bool(group.keys) for group in self.groups)
+    def queries(self) -> tuple[int, ...]:
+        """Return how many queries each group has; 0 if its events are not spread over buckets by keys."""
+        return tuple(len(group.rules) if group.keys else 0 for group in self.groups)
 
     @property
     def digests(self) -> dict[str, str]:

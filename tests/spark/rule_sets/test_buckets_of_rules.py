@@ -14,18 +14,21 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.streaming import decisive
+from gpu_cep.errors import EventError
 from gpu_cep.live.plans import Arrival
 from gpu_cep.rule_sets.rules import as_rules
 from gpu_cep.rule_sets.tables import join_results, with_late_of_no_pattern
 from gpu_cep_spark.rule_sets import streaming
 from gpu_cep_spark.rule_sets.streaming import StreamedRule, work_of_rules
 from gpu_cep_spark.streaming import packing as live_packing
+from gpu_cep_spark.streaming import runs
 from gpu_cep_spark.streaming import state as live_state
+from gpu_cep_spark.streaming.state import TICKS
 from gpu_cep_spark.tasks.results import as_promised
 from tests.effort import examples
 from tests.spark.samples import as_set
 from tests.spark.streaming.buckets import Operator
-from tests.spark.streaming.test_buckets import FOR_EVER, INSTANT, SECOND, START, in_tasks
+from tests.spark.streaming.test_buckets import FOR_EVER, INSTANT, SECOND, START, asked, in_tasks
 
 SCHEMA = pa.schema({"ts": INSTANT, "type": pa.string(), "k": pa.int64(), "j": pa.int64(), "x": pa.int64()})
 WINDOWS = ("1 second", "4 seconds", "9 seconds")
@@ -65,10 +68,10 @@ def operator_of(rules: Mapping[str, Any], delay: int = 0, **asked: Any) -> Opera
 
 @st.composite
 def rule_sets(draw: st.DrawFn) -> dict[str, cep.Rule]:
-    """A few rules, whose events are shared, or not, or only counted."""
-    found = {}
+    """A few rules, whose events are shared, or not, or only counted; often most of them are alike."""
+    found, likely = {}, draw(st.sampled_from(((*QUERIES, COUNTED), QUERIES[:1] + QUERIES[3:6], QUERIES[:1])))
     for number in range(draw(st.integers(1, 5))):
-        query, types = draw(st.sampled_from((*QUERIES, COUNTED))), draw(st.lists(st.sampled_from("ABC"), min_size=2, max_size=2))
+        query, types = draw(st.sampled_from(likely)), draw(st.lists(st.sampled_from("ABC"), min_size=2, max_size=2))
         text = query.format(*types, draw(st.sampled_from(WINDOWS)))
         options = draw(st.sampled_from(OPTIONS))
         found[f"rule {number}"] = cep.Rule(text, options if query != COUNTED else {})
@@ -88,12 +91,10 @@ def streams(draw: st.DrawFn) -> pa.Table:
 
 
 def batch_of(each: StreamedRule, events: pa.Table) -> pa.Table:
-    """What a batch gives of a rule: of its own columns, with its ties as Spark orders them."""
-    live = each.rule.live
+    """What a batch gives of a rule, among the columns that it reads, with ties as Spark orders them."""
+    options, settings = each.query.options, each.query.settings
     own = events.select(each.query.events.names)
-    asked = {name: getattr(each.query.options, name) for name in ("order_by", "partition_by", "time_unit")}
-    found = [cep.match(own, each.query.pattern, after_match=kind.settings.after_match, timeouts=False, **asked) for kind in (live.plan,)]
-    return found[0]
+    return cep.match(own, each.query.pattern, order_by=options.order_by, after_match=settings.after_match)
 
 
 @examples(60, 400)
@@ -122,3 +123,127 @@ def test_each_rule_has_the_matches_of_a_batch(rules, events, late, data):
     assert as_set(operator.found) == as_set(pa.Table.from_batches([as_promised(expected, work.result)]))
     # a window of a number of events keeps those of the last one
     assert counted or operator.is_empty()
+
+
+def told(*rows: tuple[int, str, int, int]) -> pa.Table:
+    """Events of a second, a type, a key and an x each."""
+    seconds, types, keys, values = zip(*rows, strict=True)
+    times = pa.array(START + np.array(seconds) * SECOND, INSTANT)
+    return pa.table({"ts": times, "type": types, "k": keys, "j": [0] * len(rows), "x": values}, SCHEMA)
+
+
+def test_what_a_rule_has_given_up_does_not_come_back_with_what_others_keep():
+    pairs = "PATTERN SEQ(A a, B b) WHERE [k]{} WITHIN 9 seconds RETURN a.x AS x, b.ts AS at"
+    operator = operator_of({"any": pairs.format(""), "rising": pairs.format(" AND b.x > a.x")})
+    # the first B decides one rule, of which the list keeps nothing, and not the other one, of which it keeps the A
+    operator.batch(told((0, "A", 1, 3), (1, "B", 1, 1), (1, "B", 2, 1), (1, "B", 3, 1)))
+    operator.batch(told((2, "D", 1, 1)))
+    assert operator.found["pattern"].to_pylist() == ["any"]
+    operator.batch(told((3, "B", 1, 2)))
+    operator.batch(told((4, "B", 1, 4)))
+    operator.idle(FOR_EVER)
+    assert operator.found["pattern"].to_pylist() == ["any", "rising"]
+    assert operator.is_empty()
+
+
+PAIRS = "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 seconds RETURN a.x AS x, b.ts AS at"
+RULES = {"near": PAIRS, "far": PAIRS.replace("5", "9"), "by j": PAIRS.replace("[k]", "[j]")}
+
+
+def test_rules_with_timeouts_and_situations_have_events_in_common():
+    rules = {
+        "pairs": cep.Rule("PATTERN SEQ(A a, B b) WITHIN 5 seconds RETURN a.ts AS at", {"partition_by": "k"}),
+        "far": cep.Rule("PATTERN SEQ(A a, B b) WITHIN 9 seconds RETURN a.ts AS at", {"partition_by": "k"}),
+    }
+    operator = operator_of(rules, timeouts=True)
+    operator.batch(told((0, "A", 1, 3), (6, "B", 1, 1), (30, "D", 2, 1)))
+    operator.idle(FOR_EVER)
+    assert sorted(operator.found.select(["pattern", "kind"]).to_pylist(), key=str) == [
+        {"pattern": "far", "kind": "match"},
+        {"pattern": "pairs", "kind": "timeout"},
+    ]
+
+
+def test_a_bucket_waits_no_longer_than_its_rules():
+    levels = "DEFINE H AS type = 'A', L AS type = 'B' PATTERN H meets L WITHIN 5 seconds RETURN count(H.x) AS n"
+    pairs = "PATTERN SEQ(A a, B b, NOT(C c)) WITHIN 5 seconds RETURN b.ts AS detected_at, count(a.x) AS n"
+    operator = operator_of({"levels": levels, "pairs": pairs}, partition_by="k")
+    operator.batch(told((0, "A", 1, 1), (1, "B", 1, 1), (2, "A", 1, 1)))
+    operator.idle(START // TICKS + 60_000)
+    assert sorted(operator.found["pattern"].to_pylist()) == ["levels", "pairs"]
+    # the last event of a key is kept, which says what has begun; nothing comes of it by time alone
+    assert any(bucket.chunks.values for bucket in operator.buckets.values())
+    assert not any(bucket.timers for bucket in operator.buckets.values())
+
+
+def test_a_rule_reads_the_events_of_its_own_window():
+    operator = operator_of({"near": PAIRS.replace("5", "1"), "far": PAIRS.replace("5", "900")})
+    for second in range(0, 60, 2):
+        operator.batch(told((second, "A", 1, second)))
+    with patch.object(runs, "certain_matches", wraps=runs.certain_matches) as ran:
+        operator.idle(START // TICKS + 60_000)
+    read = {call.args[0].plan.query.window.length: len(call.args[1].times) for call in ran.call_args_list}
+    assert read[900 * SECOND] == 30
+    assert read.get(SECOND, 0) <= 2
+
+
+def test_another_rule_set_is_refused_by_the_names_of_its_rules():
+    operator = operator_of(RULES)
+    operator.batch(told((0, "A", 1, 1)))
+    own = "start this query with a checkpointLocation of its own"
+    for others, message in (
+        ({**RULES, "more": PAIRS}, "for other rules: 'more' is new; "),
+        ({name: RULES[name] for name in ("near", "by j")}, "for other rules: 'far' is not there any more; "),
+        ({**RULES, "far": PAIRS.replace("5", "8")}, "for other rules: 'far' was another query; "),
+        ({**RULES, "by j": PAIRS.replace("[k]", "[k] AND [j]")}, "for other rules: 'by j' was another query; "),
+    ):
+        operator.work = operator_of(others).work
+        with pytest.raises(EventError, match=message + own):
+            operator.batch(told((1, "B", 1, 1)))
+    operator.work = operator_of(dict(reversed(RULES.items())), every="1 second").work
+    operator.batch(told((1, "B", 1, 1)))
+    operator.idle(FOR_EVER)
+    assert sorted(operator.found["pattern"].to_pylist()) == ["by j", "far", "near"]
+
+
+def test_a_rule_set_does_not_go_on_with_the_state_of_one_pattern_nor_the_other_way_round():
+    one, of_rules = asked(PAIRS, SCHEMA)[1], operator_of({"near": PAIRS}).work
+    for before, after, message in ((one, of_rules, "one pattern, and no rule set; "), (of_rules, one, "the patterns of a rule set; ")):
+        operator = Operator(before)
+        operator.batch(told((0, "A", 1, 1)))
+        operator.work = after
+        with pytest.raises(EventError, match=f"events that are kept for {message}"):
+            operator.batch(told((1, "B", 1, 1)))
+
+
+def test_a_rule_that_fails_is_named():
+    overflow = PAIRS.replace("[k]", "[k] AND a.x + b.x > 0")
+    operator = operator_of({**RULES, "sums": overflow})
+    operator.batch(told((0, "A", 1, 2**62), (1, "B", 1, 2**62)))
+    with pytest.raises(EventError, match=r"pattern 'sums': .*overflow"):
+        operator.idle(FOR_EVER)
+    operator = operator_of(RULES, late="error")
+    operator.batch(told((5, "A", 1, 1)))
+    with pytest.raises(EventError, match=r"^1 event is late: "):
+        operator.batch(told((0, "A", 1, 1)))
+
+
+def test_matches_of_rules_are_numbered_on_in_a_bucket_that_was_empty():
+    rules = {"near": "PATTERN SEQ(A a, B b) WITHIN 5 seconds", "far": "PATTERN SEQ(A a, B b) WITHIN 9 seconds"}
+    operator = operator_of(rules, output="events", partition_by="k")
+    for begin in (0, 100):
+        operator.batch(told((begin, "A", 1, 1), (begin + 1, "B", 1, 1)))
+        operator.idle(START // TICKS + 1_000 * begin + 50_000)
+    found = operator.found.to_pylist()
+    assert [row["match_id"] for row in found if row["pattern"] == "far"] == [0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("queries", [[1], [0, 1, 3], [10, 0, 0, 8]])
+def test_each_bucket_belongs_to_one_group(queries: list[int]) -> None:
+    buckets = live_packing.buckets_of_groups(3, queries)
+    every = np.concatenate(buckets).tolist()
+    assert len(set(every)) == len(every)
+    for number, own in enumerate(buckets):
+        assert len(own) == (1 if not queries[number] else 3 * max(1, 2 // queries[number]))
+        assert {live_packing.group_of_bucket(bucket, 3, queries) for bucket in own.tolist()} == {number}
+    assert live_packing.group_of_bucket(max(every) + 1, 3, queries) == (0 if len(queries) == 1 else None)
