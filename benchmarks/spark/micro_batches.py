@@ -2,9 +2,9 @@
 
 ``python -m benchmarks.spark.micro_batches [--rows N …] [--batches N] [--rules N] [--few N] [--record]`` follows one stream for each
 number of rows in a micro-batch. The first way sends the same rows through the shuffle and into the state, and matches nothing. The
-others are one pattern, the clause MATCH_RECOGNIZE, and as many patterns as `--rules` says, each with a call of gpu_match, over `--few`
-micro-batches. It prints the median of those behind the first ones, which load code; with `--record` it writes the page with its record
-to ``benchmarks/results/``.
+others are one pattern, the clause MATCH_RECOGNIZE, and as many patterns as `--rules` says: by one call of gpu_match_all, and, over
+`--few` micro-batches, by a call of gpu_match for each. It prints the median of those behind the first ones, which load code; with
+`--record` it writes the page with its record to ``benchmarks/results/``.
 """
 
 from __future__ import annotations
@@ -61,6 +61,11 @@ def rules(number: int) -> list[str]:
     return [QUERY.replace("b.x < c.x", f"b.x + {place / (2 * number)} < c.x") for place in range(number)]
 
 
+def all_of(patterns: Sequence[str], frame: DataFrame) -> DataFrame:
+    """Return the matches of all patterns, found by one stateful query."""
+    return gpu_cep.gpu_match_all(frame, {f"rule {number}": pattern for number, pattern in enumerate(patterns)})
+
+
 def each_of(patterns: Sequence[str], frame: DataFrame) -> DataFrame:
     """Return the matches of all patterns, each found by a call of its own."""
     return reduce(DataFrame.unionAll, [gpu_cep.gpu_match(frame, pattern) for pattern in patterns])
@@ -69,8 +74,10 @@ def each_of(patterns: Sequence[str], frame: DataFrame) -> DataFrame:
 def measured(session: SparkSession, place: Path, rows: int, batches: int, number: int, few: int) -> Iterator[Latency]:
     """Yield what micro-batches of so many rows take in each way; a stream of a `few` of them is followed by a number of patterns."""
     ways: dict[str, Way] = {BARE: bare_road, ONE: partial(each_of, [QUERY]), CLAUSED: partial(each_of, [CLAUSE])}
-    streams = dict.fromkeys(ways, batches) | {f"{number} patterns": few}
-    ways |= {f"{number} patterns": partial(each_of, rules(number))}
+    ways |= {f"{number} patterns, gpu_match_all": partial(all_of, rules(number))}
+    apart = f"{number} patterns, gpu_match each"
+    streams = dict.fromkeys(ways, batches) | {apart: few}
+    ways |= {apart: partial(each_of, rules(number))}
     for way, size in streams.items():
         folder = place / f"rows{rows}batches{size}"
         if not folder.exists():
@@ -119,7 +126,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.spark.micro_batches", description="Measure micro-batches.")
     parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="of a micro-batch")
     parser.add_argument("--batches", type=int, default=BATCHES, help=f"more than the {LOADING} that load code")
-    parser.add_argument("--rules", type=int, default=RULES, help="patterns of the last way")
+    parser.add_argument("--rules", type=int, default=RULES, help="patterns of the last two ways")
     parser.add_argument("--few", type=int, default=FEW, help="micro-batches of the last way, more than those, too")
     parser.add_argument("--record", action="store_true", help="write the page with its record")
     options = parser.parse_args(argv)

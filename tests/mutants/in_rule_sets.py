@@ -8,6 +8,9 @@ _RUNS, _VALUES = "gpu_cep/rule_sets/runs.py", "gpu_cep/engine/rule_sets/bound_va
 _PAIRS, _NEAR = "gpu_cep/engine/rule_sets/paired_rows.py", "gpu_cep/engine/rule_sets/near_candidates.py"
 _ON_SPARK, _SHUFFLES = "spark_glue/gpu_cep_spark/rule_sets/matching.py", "spark_glue/gpu_cep_spark/rule_sets/shuffles.py"
 _EXPLAINED, _RARE = "spark_glue/gpu_cep_spark/rule_sets/explain.py", ("tests/spark/narrowing/test_rare_events.py",)
+_STREAMED, _BUCKETS = "spark_glue/gpu_cep_spark/streaming", ("tests/spark/rule_sets/test_buckets_of_rules.py",)
+_RULE_RUNS, _RULE_STATES, _LISTS_OF_RULES = f"{_STREAMED}/runs.py", f"{_STREAMED}/rule_states.py", f"{_STREAMED}/state.py"
+_RULE_BUCKETS, _RULE_ARRIVALS = f"{_STREAMED}/buckets.py", f"{_STREAMED}/arrivals.py"
 _FILTERS = "spark_glue/gpu_cep_spark/narrowing/rule_filters.py"
 _MATCH_ALL, _SPARK = ("tests/api/rule_sets/test_match_all.py",), ("tests/spark/rule_sets/test_match_all.py",)
 
@@ -58,6 +61,21 @@ RULE_SETS = (
     Fault("copies-start-matches", _RUNS, "OwnRows(own.marks[rows])", "OwnRows(own.marks[rows] | True)", _SPARK),
     Fault("numbered-over-all-patterns", "spark_glue/gpu_cep_spark/assembly.py", "given[:beside]), *(", "given[:0]), *(", _SPARK),
     Fault("filter-of-the-first-rule", _FILTERS, "return _balanced(known)", "return known[0]", _SPARK),
+    Fault("given-up-events-of-a-rule-come-back", _LISTS_OF_RULES, "flags[early] = self.needed", "flags[early] |= self.needed", _BUCKETS),
+    Fault("events-behind-the-watermark-not-needed", _RULE_RUNS, "min(kept.times[0].item(), behind)", "kept.times[0].item()", _BUCKETS),
+    Fault("a-rule-reads-the-windows-of-others", _RULE_RUNS, "needed = needed & (times[own.rows] >= since)", "pass", _BUCKETS),
+    Fault("events-kept-of-the-last-rule-only", _RULE_RUNS, "np.unique(np.concatenate(kept))", "np.unique(kept[-1])", _BUCKETS),
+    Fault("a-bucket-waits-for-rules-that-need-nothing", _LISTS_OF_RULES, "known.since <= self.latest", "True", _BUCKETS),
+    Fault("a-changed-rule-goes-on", _RULE_STATES, 'rows[name]["query"] != digest', "False", _BUCKETS),
+    Fault("numbers-of-rules-forgotten", _RULE_STATES, "plain = known.is_new and not state.over", "plain = True", _BUCKETS),
+    Fault("late-events-counted-by-each-group", _RULE_BUCKETS, "new if place == 0 else", "new if True else", _BUCKETS),
+    Fault(
+        "events-that-the-first-rule-binds",
+        _RULE_ARRIVALS,
+        "[own.rows] = True\n        if",
+        "[own.rows] = True\n        break\n        if",
+        _BUCKETS,
+    ),
     Fault("rare-variables-not-explained", _EXPLAINED, "self.rare.get(pattern, ())", "()", _RARE),
     Fault("no-count-of-nothing", _ON_SPARK, "counted = found.unionAll(", "counted = found if whole else found.unionAll(", _SPARK),
 )
