@@ -8,7 +8,7 @@ from gpu_cep.analysis import functions, operators, references
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Endpoint, Operation
 from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, cast
-from gpu_cep.analysis.hints import beside
+from gpu_cep.analysis.hints import beside, condition_hint
 from gpu_cep.analysis.literals import constant, span_of_time
 from gpu_cep.analysis.memberships import membership
 from gpu_cep.analysis.scope import Scope
@@ -57,7 +57,8 @@ def bind_condition(node: Expression, scope: Scope) -> Bound:
     """Return the bound `node`; record a fault unless it is a truth value."""
     condition = bind_operand(node, scope)
     if condition.type.kind not in (Kind.BOOLEAN, Kind.NULL):
-        scope.faults.error(f"a condition is true or false; this one is {operators.describe(condition)}", node.span)
+        message = f"a condition is true or false; this one is {operators.describe(condition)}"
+        scope.faults.error(message, node.span, condition_hint(node, condition.type))
         return FAULTY
     return cast(condition, BOOLEAN)
 

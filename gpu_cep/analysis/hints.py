@@ -12,6 +12,7 @@ from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.lang.ast import Aggregate, Between, Binary, Call, DurationLiteral, Expression, In, Literal, PrevBound, Reference, Span
 from gpu_cep.lang.format import format_expression
+from gpu_cep.lang.hints import LISTS, NESTED
 from gpu_cep.lang.literals import read_timestamp, write_attribute, write_literal, write_text
 from gpu_cep.lang.row_patterns.ast import Column, Navigation, RowAggregate
 from gpu_cep.lang.row_patterns.names import column_named
@@ -22,6 +23,8 @@ Written = tuple[Expression, Expression]
 _NUMBER = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*", re.ASCII)
 _ARITHMETIC = frozenset("+-*/%")
 _NO_TEXT = DataType(Kind.OTHER)
+_SHOWN = {Kind.STRING: "'…'", Kind.DATE: "DATE '…'", Kind.TIMESTAMP: "TIMESTAMP '…'"} | dict.fromkeys(NUMERIC, "1")
+_UUID = "cast a UUID to text before it is matched: df['id'].astype(str) in pandas, CAST(id AS VARCHAR) in SQL"
 _FALSE = frozenset({"0", "false", "f", "no", "n"})
 _TIMES = "write DATE '…' or TIMESTAMP '…'"
 _ZONES = "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
@@ -129,7 +132,7 @@ def comparison_hint(name: str, left: Bound, right: Bound, written: Written | Non
     if kinds & INSTANT and kinds & (NUMERIC | {Kind.STRING}):
         return _time_hint(_written_text(left) or _written_text(right), left.type if left.type.kind in INSTANT else right.type)
     if Kind.STRING in kinds and kinds & NUMERIC:
-        return _quotes(left) or _quotes(right)
+        return _quotes(left) or _quotes(right) or _one_kind(left, right)
     if kinds <= INSTANT:
         return _zones(left, right)
     if Kind.DURATION in kinds and kinds & NUMERIC:
@@ -146,8 +149,42 @@ def _truth_value(name: str, left: Bound, right: Bound, written: Written | None) 
     if written is None or name not in ("eq", "ne"):
         return "a truth value is a condition by itself, or compares with TRUE and FALSE"
     boolean, other = (written[0], right) if left.type.kind is Kind.BOOLEAN else (written[1], left)
+    if isinstance(boolean, Literal):
+        return _as_truth_value(other, written[1] if boolean is written[0] else written[0], holds=boolean.value == (name == "eq"))
     text, is_false = format_expression(boolean), isinstance(other, Constant) and str(other.value).lower() in _FALSE
     return f"write {text}, or {text} = TRUE" if is_false == (name == "ne") else f"write NOT {text}, or {text} = FALSE"
+
+
+def _as_truth_value(value: Bound, written: Expression, *, holds: bool) -> str:
+    """Return how a value that is no truth value compares where TRUE or FALSE stands beside it."""
+    text = format_expression(written)
+    if value.type.kind in NUMERIC:
+        return f"a number compares with a number: {text} {'<>' if holds else '='} 0"
+    constant = str(holds).lower()
+    return f"a text compares with a text: {text} = '{constant}'" if value.type.kind is Kind.STRING else f"{text} is no truth value"
+
+
+def condition_hint(written: Expression, type: DataType) -> str | None:
+    """Return how a value that stands where a condition should becomes one."""
+    if isinstance(written, Literal) or type.kind in (Kind.OTHER, Kind.NULL):
+        return None
+    text, constant = format_expression(written), _SHOWN.get(type.kind, "…")
+    return f"compare it: {text} = {constant}"
+
+
+def column_hint(type: DataType) -> str:
+    """Return what to make of a column of a type that operators and keys do not take, before its events are matched."""
+    if type.name.startswith(("struct", "map")):
+        return NESTED
+    if "list" in type.name:
+        return LISTS
+    is_uuid = "uuid" in type.name or type.name == "fixed_size_binary[16]"
+    return _UUID if is_uuid else "cast the column before it is matched, such as to text"
+
+
+def key_types(type: DataType) -> str:
+    """Return the types that keys may have, and what to make of a column of another `type`."""
+    return f"keys are numbers, texts, truth values, dates, timestamps and durations; {column_hint(type)}"
 
 
 def _quotes(constant: Bound) -> str | None:
@@ -158,6 +195,12 @@ def _quotes(constant: Bound) -> str | None:
         case Constant(value=int(value), type=DataType(kind=Kind.INTEGER)):
             return text_hint(str(value))
     return None
+
+
+def _one_kind(left: Bound, right: Bound) -> str:
+    """Return what to do about a text beside a number, neither of which can be written as the other."""
+    constant = any(isinstance(each, Constant) for each in (left, right))
+    return "a number compares with a number, a text with a text" if constant else "cast one of the columns before they are matched"
 
 
 def _unquoted(text: str) -> str | None:

@@ -184,7 +184,7 @@ def _check_places(found: tuple[Primitive, ...], pattern: PatternNode, hidden: Co
     for primitive in found:
         name = primitive.variable.name
         if name in seen and name in misplaced:
-            faults.error(f"variable {name!r} stands in the pattern twice", primitive.span)
+            faults.error(f"variable {name!r} stands in the pattern twice", primitive.span, "give each its own name")
         seen.add(name)
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_decimals, is_written_null
-from gpu_cep.analysis.hints import NOW, name_hint
+from gpu_cep.analysis.hints import NOW, column_hint, name_hint
 from gpu_cep.analysis.scope import Clause, Scope
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind, decimal
 from gpu_cep.errors import list_choices, similar_choice
@@ -168,7 +168,8 @@ def operand(bound: Bound, node: Expression, scope: Scope) -> Bound:
     """Return `bound`; record a fault unless it is one value of a type that operators can take."""
     bound = single_value(bound, node, scope)
     if bound.type.kind is Kind.OTHER:
-        scope.faults.error(f"{format_expression(node)} is of type {bound.type}, which cannot be compared or computed with", node.span)
+        message = f"{format_expression(node)} is of type {bound.type}, which cannot be compared or computed with"
+        scope.faults.error(message, node.span, column_hint(bound.type))
         return FAULTY
     if isinstance(bound, Field | Aggregation) and bound.type.precision > MAX_DIGITS:
         construct = f"{format_expression(node)}, a column of type {bound.type},"

@@ -65,9 +65,16 @@ def _path(variable: int, column: int | None, scope: Scope) -> tuple[str, ...]:
     return (name,) if column is None else (name, scope.column(column).name)
 
 
+def _clash_hint(name: str, keys: Sequence[str]) -> str:
+    """Return how an item of RETURN is kept apart from the other column of its name."""
+    if name in keys:
+        return "the key of the stream is a column of each result: leave the item out, or name it otherwise with AS"
+    return "each result has that column: name the item otherwise with AS" if name in MATCH_COLUMNS else "name one of them with AS"
+
+
 def _check_distinct(names: Sequence[str], items: Sequence[ReturnItem], keys: Sequence[str], scope: Scope) -> None:
     seen = {*keys, *MATCH_COLUMNS}
     for name, item in zip(names, items, strict=True):
         if name in seen:
-            scope.faults.error(f"two columns of the result are called {name!r}", item.span, "name one of them with AS")
+            scope.faults.error(f"two columns of the result are called {name!r}", item.span, _clash_hint(name, keys))
         seen.add(name)

@@ -7,6 +7,7 @@ from typing import NamedTuple, get_args
 
 from gpu_cep.analysis.coercion import MAX_DIGITS, exact_decimals
 from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.hints import key_types
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.scope import Scope
 from gpu_cep.analysis.types import DataType, Kind
@@ -120,7 +121,7 @@ def _key_columns(names: Sequence[str], role: str, scope: Scope) -> tuple[int, ..
         if type.precision > MAX_DIGITS:
             scope.faults.refuse(f"{role} {name!r} of type {type}", exact_decimals(type))
         elif type.kind is Kind.OTHER:
-            scope.faults.refuse(f"{role} {name!r} of type {type}", "keys are numbers, texts, truth values, dates, times and durations")
+            scope.faults.refuse(f"{role} {name!r} of type {type}", key_types(type))
         if column in columns:
             scope.faults.error(f"{role} names {name!r} twice")
         columns.append(column)

@@ -70,6 +70,8 @@ FORMS = (
     form(r"qualify\b", "conditions on aggregates stand in WHERE, too: WHERE count(b) > 2"),
     form(r"(is\s+)?not\s+distinct\s+from\b|<=>", "ask for NULL by itself: a.x = b.x OR a.x IS NULL AND b.x IS NULL", ""),
     form(r"(is\s+)?distinct\s+from\b", "ask for NULL by itself: a.x <> b.x OR (a.x IS NULL) <> (b.x IS NULL)", ""),
+    form(r"not\s+true\b", "ask for NULL by itself: NOT a.x OR a.x IS NULL", "NULL"),
+    form(r"not\s+false\b", "ask for NULL by itself: a.x OR a.x IS NULL", "NULL"),
     form(r"distinct\b", "count(DISTINCT b.x) counts values that differ, and RETURN b.x gives all values as a list", ""),
 )
 

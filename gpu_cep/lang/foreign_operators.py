@@ -72,6 +72,9 @@ _NOT, _REGEXP = r"(?P<no>not\s+|!\s*)?", "{no}regexp_like({left}, '{pattern}')"
 # Behind NOT the parser expects LIKE, BETWEEN and IN.
 _OPERATORS = (
     _operator(r"(is\s+)?(?P<no>not\s+)?(none|nil|nan)\b", "IS {no}NULL", "NULL"),
+    _operator(r"is\s+true\b", "{left}", "NULL"),
+    _operator(r"is\s+false\b", "NOT {left}", "NULL"),
+    _operator(r"is\s+unknown\b", "{left} IS NULL", "NULL"),
     _operator(_NOT + r"contains\b", "{left} {no}LIKE '%{text}%'"),
     _operator(_NOT + r"starts[_\s]*with\b", "{left} {no}LIKE '{text}%'"),
     _operator(_NOT + r"ends[_\s]*with\b", "{left} {no}LIKE '%{text}'"),

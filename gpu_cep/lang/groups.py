@@ -233,7 +233,7 @@ def _misplaced(pattern: PatternNode) -> Iterator[tuple[str, Diagnostic]]:
     for node in dict.fromkeys(nodes):
         yield from _misplaced(node.element)
         for name in sorted(repeated_in_seq(node.element)):
-            yield name, Diagnostic(f"variable {name!r} stands in the pattern twice", node.span)
+            yield name, Diagnostic(f"variable {name!r} stands in the pattern twice", node.span, "give each its own name")
     everywhere, grouped = Counter(declared(pattern)), Counter(chain.from_iterable(map(declared, nodes)))
     repeated = repeated_in_seq(pattern)
     for name in sorted(grouped):

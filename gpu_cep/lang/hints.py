@@ -76,7 +76,8 @@ _IN_ORDER = "SEQ(A a, B b)"
 _LENGTH = "a length is a number and a unit, above 0 and without quotes: WITHIN 5 minutes"
 _KEYS = 'each key has its own brackets, [a] AND [b]; a name with a blank is quoted, ["a b"]'
 _APART = "events one after the other are SEQ(A a, B b)"
-_NESTED = "nested fields are not read: make the field a column first, as table.flatten() and df.select('x.y') do"
+NESTED = "nested fields are not read: make the field a column first, as table.flatten() and df.select('x.y') do"
+LISTS = "but for corr(), lists in a column are not read: make what is compared a column first, such as an element or the length"
 NO_CASTS = "there are no casts: cast the column before it is matched"
 _SELECT = re.compile(r"\(\s*select\b", re.IGNORECASE)
 _ANY_EVENT = "other events may lie in between; one of any type is a variable alone: SEQ(A a, x, B b)"
@@ -228,9 +229,21 @@ def _second_length(mistake: Mistake) -> str | None:
     return "a length has one unit: 90 minutes, not 1 hour 30 minutes" if mistake.read[-1].lower() in UNIT_SPELLINGS else None
 
 
+def _called(mistake: Mistake) -> str | None:
+    """Return what stands before the bracket that was opened last, in lower case; None if nothing does."""
+    return next((name.lower() for name, bracket in pairwise(mistake.read) if mistake.opened and bracket is mistake.opened[-1]), None)
+
+
 def _cast(mistake: Mistake) -> str | None:
-    called = [name for name, bracket in pairwise(mistake.read) if mistake.opened and bracket is mistake.opened[-1]]
-    return NO_CASTS if called and called[0].lower() in ("cast", "try_cast", "safe_cast", "convert") else None
+    return NO_CASTS if _called(mistake) in ("cast", "try_cast", "safe_cast", "convert") else None
+
+
+def _extract(mistake: Mistake) -> str | None:
+    return f"a part of a time is a function of it: {mistake.read[-1].lower()}(v.attr)" if _called(mistake) == "extract" else None
+
+
+def _backslash(mistake: Mistake) -> str | None:
+    return "a quote in a text is doubled: 'it''s'" if mistake.read[-1].endswith("\\'") else None
 
 
 def _dot_behind_attribute(mistake: Mistake) -> str:
@@ -238,7 +251,7 @@ def _dot_behind_attribute(mistake: Mistake) -> str:
     if behind and behind[1].lower() in AGGREGATES:
         return f"an aggregate stands before its brackets: {behind[1].lower()}(v.attr)"
     called = behind and (behind[2] or behind[1].lower() in ("year", "month", "day", "hour", "minute", "second"))
-    return f"a function stands before its brackets: {behind[1].lower()}(v.attr)" if behind and called else _NESTED
+    return f"a function stands before its brackets: {behind[1].lower()}(v.attr)" if behind and called else NESTED
 
 
 # The first that fits, and has a hint, is taken.
@@ -272,6 +285,8 @@ _PLACES = (
     _place("_COMMA", "events one after the other are SEQ(A a, B b)", "_WHERE"),
     _place("NAME", _keyword_as_type, "_LPAR", unexpected="NAME", before="SEQ AND OR"),
     _place("_WITHIN _RETURN", "a condition is missing before it", "NAME", before="_WHERE AND OR"),
+    _place("_FROM", _extract, "_COMMA"),
+    _place("NAME", _backslash, "_WITHIN", before="TEXT"),
     _place(" ".join(CLAUSES), not_closed, "_RPAR", unexpected="NAME"),
     _place("TEXT NAME UNIT WORD MINUS _LBRACE", _LENGTH, "INT", before="_WITHIN"),
     _place("COMPARISON PLUS MINUS AND OR _RPAR _WITHIN _RETURN $END", INTERVAL, "UNIT", before="TEXT"),
@@ -282,6 +297,9 @@ _PLACES = (
     _place("_COMMA NAME WORD", _KEYS, "_RBRACKET", unexpected="MINUS"),
     _place("_LBRACKET", _KEYS, "COMPARISON", before="_RBRACKET"),
     _place("_LBRACKET", "a list stands in round brackets: IN ('a', 'b')", before="_IN"),
+    _place("NAME", f"IN is followed by values in round brackets: IN ('a', 'b'); {LISTS}", before="_IN"),
+    _place("_RPAR", "IN takes one value or more: IN ('a', 'b')", "TEXT", before="_LPAR"),
+    _place("_LBRACKET", f"the first event is v[1], its attribute v[1].attr; {LISTS}", "COMPARISON", before="WORD NAME"),
     _place("NAME _LBRACKET", _missing_where, "_WHERE", before="_RPAR"),
     _place("NAME", _attribute_of_words, "COMPARISON", before="WORD NAME"),
     _place("SEQ AND OR NOT NAME", _missing_pattern, "_PATTERN"),

@@ -19,6 +19,7 @@ from tests.analysis.rendering import render
 ZONES = "only one of them has a time zone: write the literal with an offset if the attribute has a zone, without if not"
 RETURNED = "return it and filter the result; conditions read count, sum, avg, min, max, first and last"
 DURATIONS = "a duration compares with a duration such as 15 days; the difference of two number attributes is a number"
+ONE_KIND = "a number compares with a number, a text with a text"
 
 CONDITIONS = [
     # literals meet attributes
@@ -205,19 +206,19 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("prev(a.x) > 1", "prev(a.x): a is bound to one event, which has none before it; a+ is bound to several"),
         ("a[i-1].x > 1", "a[i-1].x: a is bound to one event, which has none before it; a+ is bound to several"),
         ("avg(a[..i-1].x) > 1", "avg(a[..i-1].x): a is bound to one event, which has none before it; a+ is bound to several"),
-        ("count(b) > 'x'", "cannot compare integer with string"),
+        ("count(b) > 'x'", f"cannot compare integer with string; {ONE_KIND}"),
         ("avg(b.s) > 1", "cannot apply avg() to string"),
         ("sum(b.day) > 1", "cannot apply sum() to date"),
         ("min(b.blob) = 1", "cannot apply min() to binary"),
         ("avg(b.idd) > 1", "unknown attribute 'idd'; did you mean 'id'?"),
         ("avg(c.x) > 1", "unknown variable 'c'; there are a, b"),
-        ("a.n", "a condition is true or false; this one is integer"),
-        ("a.n OR a.flag", "a condition is true or false; this one is integer"),
+        ("a.n", "a condition is true or false; this one is integer; compare it: a.n = 1"),
+        ("a.n OR a.flag", "a condition is true or false; this one is integer; compare it: a.n = 1"),
         ("a.s = 1", "cannot compare string with integer; a text stands in single quotes: '1'"),
         ("a.n > '5'", "cannot compare integer with string; leave the quotes out: 5"),
         ("a.x BETWEEN '-0.5' AND 2", "cannot compare float with string; leave the quotes out: -0.5"),
         ("a.n IN (1, '2')", "cannot compare integer with string; leave the quotes out: 2"),
-        ("a.n > 'x'", "cannot compare integer with string"),
+        ("a.n > 'x'", f"cannot compare integer with string; {ONE_KIND}"),
         ("a.flag = 1", "cannot compare boolean with integer; write a.flag, or a.flag = TRUE"),
         ("a.flag <> 0", "cannot compare boolean with integer; write a.flag, or a.flag = TRUE"),
         ("0 = a.flag", "cannot compare integer with boolean; write NOT a.flag, or a.flag = FALSE"),
@@ -242,7 +243,7 @@ def test_types_of_results(text: str, expected: DataType) -> None:
             "unknown function 'lead'; there is no LEAD: compare an event with the one before it, prev(b.n) with b.n",
         ),
         ("lag() > 1", "unknown function 'lag'; write prev(v.attr), the value of the event bound just before"),
-        ("a.s > 0.5", "cannot compare string with number"),
+        ("a.s > 0.5", f"cannot compare string with number; {ONE_KIND}"),
         ("a.day = '2020-01-31'", "cannot compare date with string; write DATE '2020-01-31'"),
         ("a.day = '2020-13-31'", "cannot compare date with string; write DATE '…' or TIMESTAMP '…'"),
         ("a.ts > 5", "cannot compare timestamp[us] with integer; write DATE '…' or TIMESTAMP '…'"),
@@ -255,7 +256,7 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ),
         ("a.zoned - a.at > 1 day", "cannot subtract timestamp[ms] from timestamp[us, UTC]: only one of them has a zone"),
         ("a.s + 1 > 2", "cannot apply + to string and integer"),
-        ("CASE WHEN a.n THEN 1 END = 1", "a condition is true or false; this one is integer"),
+        ("CASE WHEN a.n THEN 1 END = 1", "a condition is true or false; this one is integer; compare it: a.n = 1"),
         ("CASE WHEN a.n > 1 THEN a.s ELSE a.n END = 1", "the values of CASE are of no common type: string and integer"),
         ("CASE WHEN a.n > 1 THEN 'x' ELSE 'y' END = 1", "cannot compare string with integer; a text stands in single quotes: '1'"),
         ("median(b.n) > 1", f"median(b.n) stands in RETURN only, since it needs all values at once; {RETURNED}"),
@@ -265,8 +266,14 @@ def test_types_of_results(text: str, expected: DataType) -> None:
         ("-a.s > 2", "cannot apply - to string"),
         ("a.ts + b.ts > a.ts", "cannot apply + to timestamp[us] and timestamp[us]"),
         ("a.n LIKE 'x'", "cannot apply LIKE to integer and string"),
-        ("a.blob = b.n", "a.blob is of type binary, which cannot be compared or computed with"),
-        ("[blob]", "[blob] is of type binary, which cannot be compared or computed with"),
+        (
+            "a.blob = b.n",
+            "a.blob is of type binary, which cannot be compared or computed with; cast the column before it is matched, such as to text",
+        ),
+        (
+            "[blob]",
+            "[blob] is of type binary, which cannot be compared or computed with; cast the column before it is matched, such as to text",
+        ),
         ("a.took > 0.1 ns", "0.1 ns is no whole number of nanoseconds"),
         (
             "end(b.ts) > b.ts",

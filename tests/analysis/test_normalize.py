@@ -210,6 +210,7 @@ def test_reluctant_and_composite_quantifiers_are_refused() -> None:
     ]
 
 
+TWICE = "variable 'a' stands in the pattern twice; give each its own name"
 UNLIKE = "stands in the pattern with different types, quantifiers, ends or negations; write it alike everywhere, or give each its own name"
 EACH_NOT = "NOT takes a single variable without a quantifier; each has a NOT of its own"
 NOTHING = "the pattern binds no event; NOT needs a variable beside it that is not negated"
@@ -218,10 +219,10 @@ NOTHING = "the pattern binds no event; NOT needs a variable beside it that is no
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
-        ("SEQ(a, b, a)", ["variable 'a' stands in the pattern twice"]),
-        ("AND(SEQ(a, a), b)", ["variable 'a' stands in the pattern twice"]),
-        ("SEQ(a, AND(b, a), a)", ["variable 'a' stands in the pattern twice"] * 2),
-        ("SEQ(OR(a, b), a)", ["variable 'a' stands in the pattern twice"]),
+        ("SEQ(a, b, a)", [TWICE]),
+        ("AND(SEQ(a, a), b)", [TWICE]),
+        ("SEQ(a, AND(b, a), a)", [TWICE] * 2),
+        ("SEQ(OR(a, b), a)", [TWICE]),
         ("AND(SEQ(a, b), SEQ(b, a))", ["the pattern orders a, b in a circle"]),
         ("AND(SEQ(a, b), SEQ(b, c), SEQ(c, a), d)", ["the pattern orders a, b, c in a circle"]),
         ("AND(a, A a)", [f"variable 'a' {UNLIKE}"]),

@@ -67,10 +67,12 @@ def test_types(item: str, expected: DataType) -> None:
 def test_a_name_that_the_result_has_already() -> None:
     query = bound("PATTERN SEQ(a, b) RETURN a.id, b.n", partition_by=("id",))
     assert [column.name for column in query.returns] == ["a_id", "n"]
-    hint = "name one of them with AS"
-    assert errors("PATTERN SEQ(a, b) RETURN a.n AS id", partition_by=("id",)) == [f"two columns of the result are called 'id'; {hint}"]
-    assert errors("PATTERN SEQ(a, b) RETURN a.n AS match_start") == [f"two columns of the result are called 'match_start'; {hint}"]
-    assert errors("PATTERN SEQ(a, b) RETURN a.n, a.n") == [f"two columns of the result are called 'a_n'; {hint}"]
+    twice = "two columns of the result are called"
+    of_key = "the key of the stream is a column of each result: leave the item out, or name it otherwise with AS"
+    of_match = "each result has that column: name the item otherwise with AS"
+    assert errors("PATTERN SEQ(a, b) RETURN a.n AS id", partition_by=("id",)) == [f"{twice} 'id'; {of_key}"]
+    assert errors("PATTERN SEQ(a, b) RETURN a.n AS match_start") == [f"{twice} 'match_start'; {of_match}"]
+    assert errors("PATTERN SEQ(a, b) RETURN a.n, a.n") == [f"{twice} 'a_n'; name one of them with AS"]
 
 
 ATTRIBUTES = f"write a.id; the attributes are {', '.join(SCHEMA.names)}"

@@ -104,6 +104,26 @@ QUERIES = {
     "SEQ(view v, cart c) WHERE v.page.lower() = 'a'": "lower(v.attr)",
     "SEQ(view v, cart c) WHERE v['page'] = 'a'": "v.price",
     "SEQ(view v, cart c) WHERE v[0].page = 'a'": "v[1]",
+    "SEQ(view v, cart c) WHERE c.amount = TRUE": "a number compares with a number: c.amount <> 0",
+    "SEQ(view v, cart c) WHERE FALSE = c.amount": "a number compares with a number: c.amount = 0",
+    "SEQ(view v, cart c) WHERE c.page <> TRUE": "a text compares with a text: c.page = 'false'",
+    "SEQ(view v, cart c) WHERE c.time = TRUE": "c.time is no truth value",
+    "SEQ(view v, cart c) WHERE c.amount = 'much'": "a number compares with a number, a text with a text",
+    "SEQ(view v, cart c) WHERE c.amount = v.page": "cast one of the columns before they are matched",
+    "SEQ(view v, cart c) WHERE c.amount AND v.amount = 1": "compare it: c.amount = 1",
+    "SEQ(view v, cart c) WHERE NOT c.page": "compare it: c.page = '…'",
+    "SEQ(view v, cart c) WHERE (c.amount > 1) IS TRUE": "write v.attr",
+    "SEQ(view v, cart c) WHERE c.amount IS FALSE": "write NOT c.amount",
+    "SEQ(view v, cart c) WHERE c.amount IS UNKNOWN": "write c.amount IS NULL",
+    "SEQ(view v, cart c) WHERE c.amount IS NOT TRUE": "NOT a.x OR a.x IS NULL",
+    "SEQ(view v, cart c) WHERE c.amount IS NOT FALSE": "a.x OR a.x IS NULL",
+    "SEQ(view v, cart c) WHERE 'a' IN c.tags": "lists in a column are not read",
+    "SEQ(view v, cart c) WHERE c.tags[1] = 'a'": "lists in a column are not read",
+    "SEQ(view v, cart c) WHERE c.page IN ()": "IN takes one value or more",
+    "SEQ(view v, cart c) WHERE c.page = 'it\\'s'": "a quote in a text is doubled",
+    "SEQ(view v, cart c) WHERE EXTRACT(hour FROM c.time) = 1": "hour(v.attr)",
+    "SEQ(view v, view v)": "give each its own name",
+    "SEQ(view v, cart c) RETURN v.page AS match_end": "each result has that column",
 }
 
 
@@ -112,6 +132,45 @@ def test_a_query(query: str) -> None:
     with pytest.raises(CepError) as caught:
         cep.match(CLICKS, f"PATTERN {query}", **ROLES)
     assert QUERIES[query] in told(caught.value)
+
+
+OTHER_TYPES = {
+    "uuid": (pa.array([b"0" * 16], pa.uuid()), "CAST(id AS VARCHAR) in SQL"),
+    "sixteen bytes": (pa.array([b"0" * 16], pa.binary(16)), "CAST(id AS VARCHAR) in SQL"),
+    "bytes": (pa.array([b"0"]), "such as to text"),
+    "time of day": (pa.array([time(1)]), "such as to text"),
+    "list": (pa.array([["a"]]), "such as an element or the length"),
+    "struct": (pa.array([{"a": 1}]), "table.flatten()"),
+    "map": (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "table.flatten()"),
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_TYPES)
+def test_a_column_of_a_type_that_nothing_compares(kind: str) -> None:
+    column, hint = OTHER_TYPES[kind]
+    events = pa.table({"ts": [1], "type": ["view"], "k": column})
+    for query, keys in (("PATTERN view v WHERE v.k = v.k", None), ("PATTERN view v WHERE [k]", None), ("PATTERN view v", "k")):
+        with pytest.raises(CepError) as caught:
+            cep.match(events, query, partition_by=keys)
+        assert hint in told(caught.value)
+    with pytest.raises(CepError) as caught:
+        cep.match(events, "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts PATTERN (A))")
+    assert hint in told(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ("SEQ(view page, cart c)", "rename the variable page, since keys of streams are columns, too"),
+        ("SEQ(view v, cart c) RETURN first(v.page) AS page", "the key of the stream is a column of each result"),
+        ("SEQ(view v, cart c) RETURN v.user AS u, c.user AS u", "name one of them with AS"),
+        ("SEQ(view match_start, cart c)", "rename the variable match_start"),
+    ],
+)
+def test_two_columns_of_one_name(query: str, hint: str) -> None:
+    with pytest.raises(CepError) as caught:
+        cep.match(CLICKS, f"PATTERN {query}", partition_by="page", **ROLES)
+    assert hint in told(caught.value)
 
 
 def test_a_query_of_vertica() -> None:

@@ -14,6 +14,7 @@ from gpu_cep.analysis.bound_expressions import Bound, Constant, Field, Operation
 from gpu_cep.analysis.coercion import MAX_DIGITS, cast, common_type, exact_decimals
 from gpu_cep.analysis.expressions import bind_condition, bind_operand
 from gpu_cep.analysis.faults import Faults
+from gpu_cep.analysis.hints import key_types
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern, MeasureColumn, SortColumn
 from gpu_cep.analysis.row_patterns.expressions import ANY_ROW, column_number, names_beside_texts, variable_number
@@ -142,8 +143,7 @@ def _key_column(column: Column, clause: str, scope: Scope) -> int | None:
         return None
     type = scope.column(number).type
     if type.kind is Kind.OTHER or type.precision > MAX_DIGITS:
-        supported = "keys are numbers, texts, truth values, dates, times and durations"
-        supported = supported if type.kind is Kind.OTHER else exact_decimals(type)
+        supported = key_types(type) if type.kind is Kind.OTHER else exact_decimals(type)
         scope.faults.refuse(f"{clause} {column.name} of type {type}", supported, column.span)
     return number
 

@@ -99,7 +99,10 @@ def _clash_hint(plan: Plan, name: str) -> str:
     if plan.settings.output == "matches" and any(item.name == name for item in plan.query.returns):
         return "name it otherwise with AS"
     variables = [variable.name for variable in plan.query.positives]
-    return "rename the variable" if plan.settings.output == "matches" and name in variables else "rename the input column"
+    if plan.settings.output != "matches" or name not in variables:
+        return "rename the input column"
+    keys = [plan.query.schema.names[column] for column in plan.query.partition_by]
+    return f"rename the variable {name}{', since keys of streams are columns, too' if name in keys else ''}"
 
 
 def carried_columns(plan: Plan, schema: pa.Schema) -> tuple[str, ...]:

@@ -123,14 +123,19 @@ def test_a_column_of_the_result_cannot_stand_twice():
 @pytest.mark.parametrize(
     ("column", "pattern", "options", "hint"),
     [
-        ("x", "PATTERN SEQ(A match_start, B b)", {}, "rename the variable$"),
-        ("x", "PATTERN SEQ(A x, B b)", {"partition_by": "x"}, "rename the variable$"),
+        ("x", "PATTERN SEQ(A match_start, B b)", {}, "rename the variable match_start$"),
+        ("x", "PATTERN SEQ(A x, B b)", {"partition_by": "x"}, "rename the variable x, since keys of streams are columns, too$"),
         ("match_end", "PATTERN SEQ(A a, B b)", {"partition_by": "match_end"}, "rename the input column$"),
         ("match_end", "PATTERN SEQ(A a, B b) RETURN a.ts", {"partition_by": "match_end"}, "rename the input column$"),
         ("x", "PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.ts AS missing", {"timeouts": True}, "name it otherwise with AS$"),
         ("count", "PATTERN SEQ(A a, B b)", {"partition_by": "count", "output": "count"}, "rename the input column$"),
         ("variable", "PATTERN SEQ(A a, B b)", {"output": "events"}, "rename the input column, or leave it out with columns=$"),
-        ("match_end", "PATTERN SEQ(A a, B b) RETURN a.ts AS match_start", {}, "name one of them with AS$"),
+        (
+            "match_end",
+            "PATTERN SEQ(A a, B b) RETURN a.ts AS match_start",
+            {},
+            "each result has that column: name the item otherwise with AS$",
+        ),
     ],
 )
 def test_columns_that_clash_are_renamed_where_they_come_from(column, pattern, options, hint):
