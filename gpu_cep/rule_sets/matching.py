@@ -196,7 +196,8 @@ def explain_all(
     events, patterns
         As in :func:`match_all`. Events are read to count those that each group of patterns
         needs. Of a Spark DataFrame nothing is run: the result says which shuffles
-        :func:`gpu_match_all` will take, and why.
+        :func:`gpu_match_all` will take, and why. Of a streaming one it says which patterns
+        share events in the state.
     rare
         As in :func:`gpu_match_all`, for a Spark DataFrame.
     **keywords

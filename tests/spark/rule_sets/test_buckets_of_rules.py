@@ -135,8 +135,8 @@ def told(*rows: tuple[int, str, int, int]) -> pa.Table:
 def test_what_a_rule_has_given_up_does_not_come_back_with_what_others_keep():
     pairs = "PATTERN SEQ(A a, B b) WHERE [k]{} WITHIN 9 seconds RETURN a.x AS x, b.ts AS at"
     operator = operator_of({"any": pairs.format(""), "rising": pairs.format(" AND b.x > a.x")})
-    # the first B decides one rule, of which the list keeps nothing, and not the other one, of which it keeps the A
-    operator.batch(told((0, "A", 1, 3), (1, "B", 1, 1), (1, "B", 2, 1), (1, "B", 3, 1)))
+    # the first B decides one rule, of which the list keeps an A of another key, and not the other one, of which it keeps both
+    operator.batch(told((0, "A", 9, 9), (0, "A", 1, 3), *((1, "B", key, 1) for key in (1, 2, 3, 4))))
     operator.batch(told((2, "D", 1, 1)))
     assert operator.found["pattern"].to_pylist() == ["any"]
     operator.batch(told((3, "B", 1, 2)))
