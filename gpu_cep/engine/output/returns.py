@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation
 from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
-from gpu_cep.engine.events.matches import MOST_PLACES, BoundRows, Indices, Rows
+from gpu_cep.engine.events.matches import MOST_PLACES, BoundRows, Flags, Indices, Rows
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type, list_array, masked_array
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array, machine_values
@@ -26,6 +26,9 @@ from gpu_cep.errors import EventError
 from gpu_cep.plan.event_plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.matches.aggregates import count_present, extreme_places, sum_floats, sum_ints
+
+# The lower 32 bits of an integer.
+_LOWER = (1 << 32) - 1
 
 
 class ReturnSource(Protocol):
@@ -258,12 +261,16 @@ def _count(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, 
 
 
 def _sum(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, result: DataType) -> pa.Array:
-    sums, present = _sum_values(columns, column, values, offsets)
+    sums, present, overflowed = _sum_values(columns, column, values, offsets)
+    if overflowed.any():
+        raise EventError(f"integer overflow in the sum of {columns.name(column)!r} over a binding; {WIDER_SUM}")
     return arrow_array(sums, present == 0, result)
 
 
 def _avg(columns: EventColumns, column: int, values: pa.Array, offsets: Rows, result: DataType) -> pa.Array:
-    sums, present = _sum_values(columns, column, values, offsets)
+    sums, present, overflowed = _sum_values(columns, column, values, offsets)
+    if overflowed.any():
+        sums = np.where(overflowed, _wide_sums(*_comparable(columns, column, values), offsets), sums)
     return arrow_array(sums / np.maximum(present, 1) / _unit(columns, column), present == 0, FLOAT)
 
 
@@ -313,19 +320,40 @@ def _count_present(nulls: npt.NDArray[np.bool_], offsets: Rows) -> Indices:
     return counts
 
 
-def _sum_values(columns: EventColumns, column: int, given: pa.Array, offsets: Rows) -> tuple[Array, Indices]:
-    """Return the sum of the given values in each match, and the number of those that are not NULL."""
+class _Sums(NamedTuple):
+    """The sum of the values in each match, the number of those that are not NULL, and whether 64 bits do not hold the sum."""
+
+    sums: Array
+    present: Indices
+    overflowed: Flags
+
+
+def _sum_values(columns: EventColumns, column: int, given: pa.Array, offsets: Rows) -> _Sums:
+    """Return the sums of the given values of a column; integers are summed as such."""
     values, nulls = _comparable(columns, column, given)
     present, length = _count_present(nulls, offsets), len(offsets) - 1
     if values.dtype.kind == "f":
         sums = np.empty(length, np.float64)
         sum_floats(0, length, offsets, values.astype(np.float64, copy=False), nulls, sums)
-        return sums, present
-    totals, overflowed = np.empty(length, np.int64), np.empty(length, np.bool_)
-    sum_ints(0, length, offsets, values.astype(np.int64, copy=False), nulls, totals, overflowed)
-    if overflowed.any():
-        raise EventError(f"integer overflow in the sum of {columns.name(column)!r} over a binding; {WIDER_SUM}")
-    return totals, present
+        return _Sums(sums, present, np.zeros(length, np.bool_))
+    totals, overflowed = _sum_integers(values.astype(np.int64, copy=False), nulls, offsets)
+    return _Sums(totals, present, overflowed)
+
+
+def _wide_sums(values: Array, nulls: npt.NDArray[np.bool_], offsets: Rows) -> npt.NDArray[np.float64]:
+    """Return the sums of integers in each match as floats, also where 64 bits do not hold a sum.
+
+    The upper and the lower 32 bits are summed apart, which no binding makes overflow, so that a sum is rounded once.
+    """
+    upper, lower = (_sum_integers(half, nulls, offsets)[0] for half in (values.astype(np.int64) >> 32, values.astype(np.int64) & _LOWER))
+    return (upper + (lower >> 32)) * 2.0**32 + (lower & _LOWER)
+
+
+def _sum_integers(values: Indices, nulls: npt.NDArray[np.bool_], offsets: Rows) -> tuple[Indices, Flags]:
+    """Return the sums of integers in each match, and where they overflow."""
+    totals, overflowed = np.empty(len(offsets) - 1, np.int64), np.empty(len(offsets) - 1, np.bool_)
+    sum_ints(0, len(totals), offsets, values, nulls, totals, overflowed)
+    return totals, overflowed
 
 
 def _compute_item(called: str, planned: ReturnProgram, result: DataType, events: ReturnSource) -> pa.Array:

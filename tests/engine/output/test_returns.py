@@ -123,6 +123,28 @@ def test_a_sum_that_overflows(values):
         returned("sum(a.x)", pa.array(values))
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**63 - 1, 1],
+        [-(2**63), -1],
+        [2**63 - 1, 1, -1],
+        [2**63 - 1, None, 2**63 - 1],
+        [-(2**63)] * 5,
+        [2**62 + 1, 2**62 + 3, 2**62 + 2**10 + 1],
+        [2**63 - 1, -(2**63), -(2**63), 2**33 + 7],
+    ],
+)
+def test_an_average_of_integers_is_a_float_also_where_their_sum_overflows(values):
+    present = [value for value in values if value is not None]
+    assert returned("avg(a.x)", pa.array(values, pa.int64())) == (sum(present) / 1.0 / len(present), pa.float64())
+
+
+def test_an_average_of_decimals_is_a_float_also_where_their_sum_overflows():
+    values = [Decimal("9999999999999999.99")] * 20
+    assert returned("avg(a.x)", pa.array(values, pa.decimal128(18, 2)))[0] == float(20 * (10**18 - 1)) / 20 / 100.0
+
+
 @pytest.mark.parametrize("item", ["b.ts * 9223372036854775807 + 1", "sum(a.x) + 1", "-first(a.x) * 2"])
 def test_an_expression_that_overflows(item):
     with pytest.raises(EventError, match="integer overflow in RETURN item 'item'"):
