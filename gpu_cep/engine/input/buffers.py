@@ -77,7 +77,7 @@ _MANY = 1 << 14
 def new_values(shape: int | tuple[int, ...], kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return an array with arbitrary values.
 
-    A large one lies in memory of Arrow's pool, which keeps what is freed for the next one. Else its
+    A large one lies in memory of Arrow's pool, which keeps what is freed for a while for the next one. Else its
     pages would be new to the process each time, and these cost more than most that is done with them.
     """
     length = math.prod(shape) if isinstance(shape, tuple) else shape
