@@ -158,17 +158,18 @@ def _sliced_or_whole(
         sliced = plan_slices(call, source)
         if sliced is not None:
             return of_slices(sliced)
-    return of_whole(*_plan_whole(call, events, source))
+    plan, read = _plan_whole(call, events, source)
+    return of_whole(plan, call, read)
 
 
-def _plan_whole(call: MatchCall, events: Any, source: Source | None) -> tuple[AnyPlan, MatchCall, InputEvents]:
-    """Return the plan over events that are read at once, the call, and these events."""
+def _plan_whole(call: MatchCall, events: Any, source: Source | None) -> tuple[AnyPlan, InputEvents]:
+    """Return the plan over events that are read at once, and these events."""
     plan, read = plan_events(call, events if source is None else source)
     if call.memory is not None and (source is not None or is_path(events)):
         from gpu_cep.queries.sliced_plans import refuse_large
 
         refuse_large(read.table, call.memory)
-    return plan, call, read
+    return plan, read
 
 
 def _table_of(batch: pa.RecordBatch) -> pa.Table:

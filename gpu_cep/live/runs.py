@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from gpu_cep.analysis.options import Options
 from gpu_cep.engine.accounting.match_budget import Spent
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.accounting.resources import Resources
@@ -25,13 +24,9 @@ from gpu_cep.live.clocks import is_due, ticks_of
 from gpu_cep.live.plans import Arrival, plan_live
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import certain_matches, push_events
-from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import as_query
 from gpu_cep.queries.runs import MatchCall, open_source
 from gpu_cep.queries.sliced_plans import refuse_large
-
-if TYPE_CHECKING:
-    from gpu_cep.queries.plans import Pattern
 
 # Events that are worth a run of the engine.
 _WORTH_A_RUN = 1 << 16
@@ -44,20 +39,20 @@ def match_live(call: MatchCall, events: Any) -> pa.RecordBatchReader | None:
     """
     if call.complete_until is not None:
         return match_until(call, events).to_reader()
-    live = plan_batches(events, call.pattern, call.options, call.settings) if isinstance(events, pa.RecordBatchReader) else None
+    live = plan_batches(call, events) if isinstance(events, pa.RecordBatchReader) else None
     return None if live is None else read_batches(live, events, call.threads, call.profile)
 
 
-def plan_batches(reader: pa.RecordBatchReader, pattern: Pattern, options: Options, settings: Settings) -> LiveQuery | None:
-    """Return how a query is run over batches one after the other; None if the events must be read at once.
+def plan_batches(call: MatchCall, reader: pa.RecordBatchReader) -> LiveQuery | None:
+    """Return how a call's query is run over batches one after the other; None if the events must be read at once.
 
     Raises any error of the query.
     """
     schema = decode_schema(reader.schema)
-    if lacks_times(schema, options):
+    if lacks_times(schema, call.options):
         return None
     try:
-        return plan_live(pattern, schema, options, settings, Arrival(late="error", in_order=True))
+        return plan_live(call.pattern, schema, call.options, call.settings, Arrival(late="error", in_order=True))
     except UnsupportedError:
         # if there is another reason, a run over all events says so
         return None
@@ -111,7 +106,7 @@ def match_until(call: MatchCall, events: Any) -> pa.Table:
     CepError
         Any other error of the query or of the run.
     """
-    live, table = _plan_events(events, call.pattern, call.options, call.settings)
+    live, table = _plan_events(call, events)
     if call.memory is not None and not isinstance(events, pa.Table):
         refuse_large(table, call.memory)
     watermark = ticks_of(live, call.complete_until, "complete_until")
@@ -121,14 +116,14 @@ def match_until(call: MatchCall, events: Any) -> pa.Table:
 
 
 @ending_in(EventError, "reading the events", FEWER_EVENTS)
-def _plan_events(events: Any, pattern: Pattern, options: Options, settings: Settings) -> tuple[LiveQuery, pa.Table]:
-    """Return the query, and the columns of the events that it reads."""
+def _plan_events(call: MatchCall, events: Any) -> tuple[LiveQuery, pa.Table]:
+    """Return a call's query, and the columns of the events that it reads."""
     arrival = Arrival(asked="complete_until=")
     source = open_source(events)
-    if source is not None and not lacks_times(source.schema, options):
-        live = plan_live(pattern, source.schema, options, settings, arrival)
+    if source is not None and not lacks_times(source.schema, call.options):
+        live = plan_live(call.pattern, source.schema, call.options, call.settings, arrival)
         return live, source.read(live.schema.names).cast(live.schema)
     read = to_host(read_events(events if source is None else source))
-    table = type_times(read, as_query(pattern), options)
-    live = plan_live(pattern, table.schema, options, settings, arrival)
+    table = type_times(read, as_query(call.pattern), call.options)
+    live = plan_live(call.pattern, table.schema, call.options, call.settings, arrival)
     return live, table.select(live.schema.names).cast(live.schema)
