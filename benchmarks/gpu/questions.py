@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from benchmarks.baselines.interval_peer import Listing1
-from benchmarks.baselines.measure import Case, events_of
+from benchmarks.baselines.measure import events_of, of_usual_length
 from benchmarks.workloads import drives
-from benchmarks.workloads.questions import DEFAULT_EVENTS, WORKLOADS, Workload, query_text
+from benchmarks.workloads.questions import WORKLOADS, Workload, query_text
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep.plan.settings import Settings
@@ -41,15 +41,12 @@ class Question:
 
 
 def _of_workload(workload: Workload) -> Question:
-    def case(size: int) -> Case:
-        return Case(workload, size, max(1, workload.streams * size // DEFAULT_EVENTS))
-
     return Question(
         workload.name,
         f"`{workload.query}`",
         workload.key,
-        lambda size: query_text(workload, case(size).streams),
-        lambda size: events_of(case(size)),
+        lambda size: query_text(workload, of_usual_length(workload, size).streams),
+        lambda size: events_of(of_usual_length(workload, size)),
     )
 
 
