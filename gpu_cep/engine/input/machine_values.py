@@ -33,7 +33,7 @@ def machine_values(array: pa.Array, name: str) -> Array:
     arrow = array.type
     native = _NATIVE.get(arrow)
     if native is not None:
-        return _native_values(array, native)
+        return native_values(array, native)
     if pa.types.is_decimal(arrow):
         return _unscaled_values(array, name)
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
@@ -52,11 +52,11 @@ def machine_values(array: pa.Array, name: str) -> Array:
         except pa.ArrowInvalid as fault:
             raise EventError(f"column {name!r}: {fault}; {BEYOND_INT64}") from fault
         native = _NATIVE[target]
-    return _native_values(array, native)
+    return native_values(array, native)
 
 
-def _native_values(array: pa.Array, native: np.dtype[Any]) -> Array:
-    """Return values of type `native`, whose buffer kernels read as it is."""
+def native_values(array: pa.Array, native: npt.DTypeLike) -> Array:
+    """Return the values of a fixed-width array as they stand in its buffer, which kernels read as it is."""
     return buffer_values(array.buffers()[1], native, len(array), array.offset)
 
 
@@ -84,7 +84,7 @@ def _unscaled_values(array: pa.Array, name: str) -> npt.NDArray[np.int64]:
 def distinct_codes(values: Array, nulls: npt.NDArray[np.bool_] | None) -> tuple[npt.NDArray[np.int32], pa.Array]:
     """Return a code for each of some numbers, and the distinct values that codes stand for; NULL is one value, and so is NaN."""
     encoded = pa.array(values, mask=nulls).dictionary_encode(null_encoding="encode")
-    return _native_values(encoded.indices, _NATIVE[pa.int32()]), encoded.dictionary
+    return native_values(encoded.indices, _NATIVE[pa.int32()]), encoded.dictionary
 
 
 def dense_rank(array: pa.Array) -> npt.NDArray[np.int64]:

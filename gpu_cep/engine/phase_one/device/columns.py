@@ -17,7 +17,7 @@ from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.device.resident import ResidentNumbers, ResidentText
 from gpu_cep.engine.input.device.uploads import DeviceNumbers, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, LookedUp, Repeated
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.machine_values import EXACT_DIGITS, machine_values
+from gpu_cep.engine.input.machine_values import EXACT_DIGITS, machine_values, native_values
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.plan.event_plan import CodeProperty
 from gpu_cep_kernels.device.interface import Device, write_block
@@ -149,7 +149,7 @@ class DeviceColumns:
         array = self.columns.arrow(column)
         if not pa.types.is_dictionary(array.type):
             return None
-        indices = HostNumbers(self.device, _values(array.indices, str(array.type.index_type)), kind)
+        indices = HostNumbers(self.device, native_values(array.indices, str(array.type.index_type)), kind)
         present = self.present(column)
         return indices if present is None else Filled(self.device, indices, present, len(array.dictionary))
 
@@ -170,10 +170,10 @@ def numbers(device: Device, array: pa.Array, name: str) -> Input:
     if pa.types.is_boolean(arrow):
         return HostBits(device, buffer_values(array.buffers()[1], np.uint8), array.offset, _INT32)
     if pa.types.is_timestamp(arrow) or pa.types.is_duration(arrow):
-        return HostNumbers(device, _values(array, np.int64), _INT64)
+        return HostNumbers(device, native_values(array, np.int64), _INT64)
     if arrow in _STORED:
         stored, kind = _STORED[arrow]
-        return HostNumbers(device, _values(array, stored), kind)
+        return HostNumbers(device, native_values(array, stored), kind)
     # decimals, dates in milliseconds, and integers that may not fit
     kind = _INT32 if pa.types.is_date64(arrow) else _INT64
     return HostBlocks(write_block(lambda low, high: machine_values(array.slice(low, high - low), name)), kind)
@@ -193,8 +193,3 @@ def _validity(array: pa.Array) -> npt.NDArray[np.uint8]:
     """Return where the array is not NULL, as uint8."""
     valid: npt.NDArray[np.bool_] = array.is_valid().to_numpy(zero_copy_only=False)
     return valid.view(np.uint8)
-
-
-def _values(array: pa.Array, stored: Any) -> npt.NDArray[Any]:
-    """Return the values of a fixed-width array as they stand in its buffer."""
-    return buffer_values(array.buffers()[1], stored, len(array), array.offset)
