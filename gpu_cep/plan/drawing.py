@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum
 
 from gpu_cep.analysis.bound import EventVariable
-from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
+from gpu_cep.errors import PatternError
+from gpu_cep.plan.event_plan import EventPlan, PlannedBranch, PlanT
 from gpu_cep.plan.interval_order import assume_statistics, evaluation_order
 from gpu_cep.plan.interval_plan import IntervalPlan
 
@@ -21,6 +22,13 @@ MOST_STATES = 32
 
 # The assumed number of situations of each name, for an order before any are counted.
 ALIKE = 1_000.0
+
+
+def plan_to_draw(plan: PlanT | None) -> PlanT:
+    """Return a plan if there is one; raise PatternError where a query was explained without events."""
+    if plan is None:
+        raise PatternError("a drawing needs the types of the events; give explain() a table, or one without rows")
+    return plan
 
 
 class Shows(Enum):

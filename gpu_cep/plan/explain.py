@@ -9,13 +9,13 @@ from pathlib import Path
 
 from gpu_cep.analysis.bound import BoundPattern, BoundQuery, Branch, CountWindow, Negation, TimeWindow
 from gpu_cep.analysis.operators import COMPARISONS
-from gpu_cep.display.pictures.files import FORMATS, check_suffix
-from gpu_cep.errors import PatternError
+from gpu_cep.display.pictures.files import FORMATS, save_rendered
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
 from gpu_cep.plan.costs import Answer, groups_text
+from gpu_cep.plan.drawing import plan_to_draw
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, EventPlan, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
 from gpu_cep.plan.lengths import length_text
@@ -24,7 +24,6 @@ from gpu_cep.plan.programs import string_predicate_column
 from gpu_cep.plan.properties import property_conjuncts
 from gpu_cep.plan.states import decided_by_states
 from gpu_cep.plan.vector import vector
-from gpu_cep.whole_files import save_whole
 
 _STEPS = {
     "filter": "drop events that satisfy no variable's properties",
@@ -95,11 +94,11 @@ class Explanation:
         PatternError
             There was no schema to bind to.
         """
-        return mermaid(self._drawn_plan())
+        return mermaid(plan_to_draw(self.plan))
 
     def svg(self) -> str:
         """Return the same drawing as a picture that needs no Mermaid: the text of an SVG file; raises as :meth:`mermaid`."""
-        return vector(self._drawn_plan()).svg
+        return vector(plan_to_draw(self.plan)).svg
 
     def save(self, path: str | Path) -> None:
         """Write the same drawing to a file, as its suffix says: ``.png``, ``.svg``, ``.pdf``, or ``.mmd`` for Mermaid.
@@ -113,17 +112,11 @@ class Explanation:
         EngineUnavailable
             There is no matplotlib (the extra ``plot``), which draws ``.png`` and ``.pdf``.
         """
-        drawn = self.render(check_suffix(path, DRAWN))
-        save_whole(path, lambda target: target.write(drawn))
+        save_rendered(path, self.render, DRAWN)
 
     def render(self, suffix: str) -> bytes:
         """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""
-        return self.mermaid().encode() if suffix == SUFFIX else vector(self._drawn_plan()).render(suffix)
-
-    def _drawn_plan(self) -> EventPlan:
-        if self.plan is None:
-            raise PatternError("a drawing needs the types of the events; give explain() a table, or one without rows")
-        return self.plan
+        return self.mermaid().encode() if suffix == SUFFIX else vector(plan_to_draw(self.plan)).render(suffix)
 
     def _repr_html_(self) -> str:
         return f"{'' if self.plan is None else self.svg()}<pre>{escape(str(self))}</pre>"

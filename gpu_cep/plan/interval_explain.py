@@ -10,10 +10,10 @@ from pathlib import Path
 from gpu_cep.analysis.bound_intervals import Duration
 from gpu_cep.analysis.types import Attribute
 from gpu_cep.display.pictures.files import check_suffix
-from gpu_cep.errors import PatternError, UnsupportedError
+from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.format import format_query
-from gpu_cep.plan.drawing import ALIKE
+from gpu_cep.plan.drawing import ALIKE, plan_to_draw
 from gpu_cep.plan.explain import return_lines, untimed_text
 from gpu_cep.plan.interval_algorithms import interval_algorithm
 from gpu_cep.plan.interval_order import assume_statistics, evaluation_order, selectivity
@@ -93,7 +93,7 @@ class IntervalExplanation:
         PatternError
             There was no schema to bind to.
         """
-        return vector(self._drawn_plan()).svg
+        return vector(plan_to_draw(self.plan)).svg
 
     def save(self, path: str | Path) -> None:
         """Write the same drawing to a file, as its suffix says: ``.png``, ``.svg`` or ``.pdf``; raises as :meth:`Explanation.save`."""
@@ -103,12 +103,7 @@ class IntervalExplanation:
 
     def render(self, suffix: str) -> bytes:
         """Return the bytes of a file that :meth:`save` writes with this suffix; raises as it does."""
-        return self.mermaid().encode() if suffix == SUFFIX else vector(self._drawn_plan()).render(suffix)
-
-    def _drawn_plan(self) -> IntervalPlan:
-        if self.plan is None:
-            raise PatternError("a drawing needs the types of the events; give explain() a table, or one without rows")
-        return self.plan
+        return self.mermaid().encode() if suffix == SUFFIX else vector(plan_to_draw(self.plan)).render(suffix)
 
     def _repr_html_(self) -> str:
         return f"{'' if self.plan is None else self.svg()}<pre>{escape(str(self))}</pre>"

@@ -26,15 +26,15 @@ def check_suffix(path: str | Path, formats: Sequence[str] = FORMATS) -> str:
     return suffix
 
 
-def save_rendered(path: str | Path, render: Callable[[str], bytes]) -> None:
+def save_rendered(path: str | Path, render: Callable[[str], bytes], formats: Sequence[str] = FORMATS) -> None:
     """Write a picture, of which `render` makes the bytes of a file with some suffix, to a file.
 
     Raises
     ------
     CepError
-        The suffix is none of :data:`FORMATS`, or the file cannot be written; or `render` raises it.
+        The suffix is none of `formats`, or the file cannot be written; or `render` raises it.
     """
-    drawn = render(check_suffix(path))
+    drawn = render(check_suffix(path, formats))
     save_whole(path, lambda target: target.write(drawn))
 
 
