@@ -145,8 +145,8 @@ STREAMS = (
     Fault(
         "hashes-of-what-is-beside-a-text",
         "kernels/gpu_cep_kernels/phase_one/text.py",
-        "_word(text, place, min(end - place, 8))",
-        "_word(text, place, 8)",
+        "word_of(text, place, min(end - place, 8))",
+        "word_of(text, place, 8)",
         ("tests/engine/events/test_key_hashes.py",),
     ),
     Fault(
