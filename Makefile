@@ -72,8 +72,10 @@ test-full: compiled-kernels
 	$(MAKE) --jobs=$(JOBS) --keep-going --output-sync FULL=--full $(SUITES)
 	$(MAKE) test-awkward
 
+# Also what suites that begin side by side would each do: the package's byte code, and the constants of its sources that Hypothesis tries.
 compiled-kernels: $(PACKAGES)
 	$(VENV)/bin/python -m tests.compile_kernels
+	@found=$$($(VENV)/bin/python -m pytest --collect-only --quiet tests/conformance 2>&1) || { echo "$$found"; exit 1; }
 
 # What all suites wait for where they run side by side.
 FIRST ?=
