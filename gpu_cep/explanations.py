@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.accounting.resources import Resources
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.phase_one.engine_choice import choose_engine, require_device, runs_on_gpu
 from gpu_cep.engine.phase_one.engine_costs import bytes_per_event
 from gpu_cep.engine.phase_one.engine_rates import Way
@@ -90,7 +91,7 @@ def _explain_rows(call: MatchCall, pattern: str | RowPatternQuery, events: Any) 
     reading = None if source is None or call.memory is None else decide_row_reading(source, pattern, options, settings, call.memory)
     if reading is not None and call.memory is not None:
         return _explain_row_slices(query, reading, call.memory, call.threads, profile)
-    table = read_rows(events, pattern, options) if source is None or profile is not None else source.schema.empty_table()
+    table = read_rows(events, pattern, options) if source is None or profile is not None else no_rows(source.schema)
     plan = make_row_plan(pattern, table.schema, options, settings)
     if profile is not None:
         run_row_pattern(call, pattern, table)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from gpu_cep import __version__, api
 from gpu_cep.engine.accounting.resources import Resources
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.encodings import decode_schema, holds_text
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.streaming.kinds import kinds_schema, with_late
@@ -294,7 +295,7 @@ class Stream:
 
     def _of_kind(self, found: pa.Table) -> pa.Table:
         """Return matches as rows of a kind, if late events are rows, too."""
-        return with_late(found, self._asked.schema.empty_table()) if self._live.returns_late else found
+        return with_late(found, no_rows(self._asked.schema)) if self._live.returns_late else found
 
     def _refuse_finished(self) -> None:
         if self._state.clock.finished:

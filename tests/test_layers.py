@@ -88,7 +88,7 @@ BELOW |= {
     "gpu_cep.keywords": {*before("queries.plans")},
     "gpu_cep.signatures": {"gpu_cep.errors", "gpu_cep.keywords"},
     "gpu_cep.api": {*before("api"), *KEYWORDS},
-    f"{DISPLAY}.cells": {"gpu_cep.engine.input.readable", "gpu_cep.errors"},
+    f"{DISPLAY}.cells": {"gpu_cep.engine.input.empty_tables", "gpu_cep.engine.input.readable", "gpu_cep.errors"},
     f"{DISPLAY}.event_texts": {f"{DISPLAY}.cells"},
     f"{DISPLAY}.match_view": {*ROAD, f"{DISPLAY}.cells", f"{DISPLAY}.event_texts"},
     f"{DISPLAY}.reporting": {

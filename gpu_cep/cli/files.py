@@ -22,6 +22,7 @@ from gpu_cep.cli.timestamps import read_times, refuse_format
 from gpu_cep.cli.whole_files import PIPE, write_whole
 from gpu_cep.display.cells import check_json, json_lines
 from gpu_cep.engine.input.arrow_streams import CONTINUATION, read_stream
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.encodings import decode_table, holds_text
 from gpu_cep.engine.input.event_files import COMPRESSIONS, reading, split_suffix
 from gpu_cep.engine.input.file_systems import is_uri, open_target
@@ -198,7 +199,7 @@ def _refused(schema: pa.Schema, write: Writer) -> list[pa.Field]:
 
 def _can_write(field: pa.Field, write: Writer) -> bool:
     try:
-        write(pa.schema([field]).empty_table(), io.BytesIO())
+        write(no_rows(pa.schema([field])), io.BytesIO())
     except (pa.ArrowException, CepError):
         return False
     return True

@@ -15,6 +15,7 @@ from gpu_cep.cli.outcome import USAGE_FAULT, fail, print_warnings, report_faults
 from gpu_cep.cli.progress import watch
 from gpu_cep.cli.tables import count_of, print_json_lines, print_rows
 from gpu_cep.cli.whole_files import PIPE
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.keywords import read_keywords
 from gpu_cep.queries.row_plans import check_row_settings, check_rows, is_row_pattern, make_row_plan
 
@@ -64,6 +65,6 @@ def bound_rows(schema: pa.Schema, text: str, asked: Mapping[str, Any]) -> BoundR
 def check_query(events: Source | pa.Table | None, text: str, asked: Mapping[str, Any]) -> None:
     """Raise the errors of a query, over events if there are any."""
     if not is_row_pattern(text):
-        api.explain(None if events is None else events.schema.empty_table(), text, **asked)
+        api.explain(None if events is None else no_rows(events.schema), text, **asked)
     elif events is not None:
         bound_rows(events.schema, text, asked)

@@ -15,6 +15,7 @@ from gpu_cep.cli.outcome import OTHER_FAULT, QUERY_FAULT, json_of, say
 from gpu_cep.cli.progress import watch
 from gpu_cep.cli.tables import print_json_lines, print_rows
 from gpu_cep.cli.whole_files import print_line
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.errors import CepError, DiagnosedError
 from gpu_cep.rule_sets.files import load_rules
 from gpu_cep.rule_sets.matching import match_all
@@ -87,7 +88,7 @@ def _parse_faults(rules: Mapping[str, Rule]) -> dict[str, CepError]:
 
 
 def _faults(events: Source | pa.Table, rules: Mapping[str, Rule], asked: Mapping[str, Any]) -> dict[str, CepError]:
-    return dict(plan_rules(events.schema.empty_table(), rules, asked).failed)
+    return dict(plan_rules(no_rows(events.schema), rules, asked).failed)
 
 
 def _events(events: Sequence[str], rules: Mapping[str, Rule], asked: Mapping[str, Any], form: str | None) -> Source | pa.Table:

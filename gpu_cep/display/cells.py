@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.readable import check_zones, is_text_or_view, readable_texts
 from gpu_cep.errors import UnsupportedError
 
@@ -50,7 +51,7 @@ def json_lines(table: pa.Table) -> Iterator[bytes]:
 def check_json(schema: pa.Schema) -> None:
     """Check that columns of these types can be written as JSON; raises as :func:`json_lines`."""
     check_zones(schema)
-    for column in schema.empty_table().columns:
+    for column in no_rows(schema).columns:
         _json(column.combine_chunks())
 
 

@@ -17,6 +17,7 @@ from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.chunk_dictionaries import most_values, take_events, without_others
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.input_events import Origin
 from gpu_cep.engine.input.parquet_files import PartOfFiles
@@ -158,7 +159,7 @@ def bindable_events(live: LiveQuery, events: pa.Table) -> tuple[Rows, Tags | Non
 def no_matches(live: LiveQuery) -> pa.Table:
     """Return the result of a call by which nothing has become certain."""
     if live.plan.settings.output != "count" or live.plan.query.partition_by:
-        return live.result.empty_table()
+        return no_rows(live.result)
     return pa.Table.from_arrays([pa.array([0], pa.int64())], schema=live.result)
 
 
@@ -250,7 +251,7 @@ def _run(
     """Return the matches that have become certain, as the plan of a run gives them."""
     # a profile has the counts of each run
     if not table.num_rows and resources.profile is None:
-        return answer_schema(live.running, origin.schema).empty_table()
+        return no_rows(answer_schema(live.running, origin.schema))
     return answer(
         live.running, table, origin=origin, shared=shared, reported=reported, resources=resources, choose_order=live.orders,
         algorithms=live.algorithms,

@@ -146,9 +146,10 @@ def _row_plan_of_tree(pattern: Identity[RowPatternQuery], schema: pa.Schema, opt
 
 def check_rows(plan: RowPlan, schema: pa.Schema) -> None:
     """Raise UnsupportedError if the engine cannot answer a row pattern over rows of `schema`; no row is needed for that."""
+    from gpu_cep.engine.input.empty_tables import no_rows
     from gpu_cep.engine.row_patterns.answers import answer_row_pattern
 
-    answer_row_pattern(plan, schema.empty_table(), threads=1)
+    answer_row_pattern(plan, no_rows(schema), threads=1)
 
 
 def _is_remembered(schema: pa.Schema, options: Options) -> bool:

@@ -131,12 +131,13 @@ def _with_table(draft: _Draft, table: Any) -> PlannedRules:
 
 def _with_source(draft: _Draft, source: Source, memory: int | None) -> PlannedRules:
     """Return the rules with the columns and row groups of the source that some rule reads."""
+    from gpu_cep.engine.input.empty_tables import no_rows
     from gpu_cep.engine.input.input_events import InputEvents, Origin
 
     columns = _columns_of(draft.planned.values())
     names = [source.schema.names[column] for column in columns]
     wanted = _wanted_by_any(draft.planned.values(), source)
-    nothing = InputEvents(source.schema.empty_table())
+    nothing = InputEvents(no_rows(source.schema))
     if draft.planned and _exceeds(source, names, next(iter(draft.planned.values())), wanted, memory):
         alone = dict.fromkeys(draft.planned, "together the events do not fit in memory")
         return PlannedRules(nothing, source, (), {**draft.alone, **alone}, draft.failed)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from gpu_cep import __version__, api
 from gpu_cep.engine.accounting.resources import Resources
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
@@ -244,7 +245,7 @@ class RuleStream:
     @property
     def schema(self) -> pa.Schema | dict[str, pa.Schema]:
         """Return the schema of what comes out; with `split`, that of each pattern by its name."""
-        nothing = self._result({name: no_matches(live) for name, live in self._live.items()}, self._asked.schema.empty_table())
+        nothing = self._result({name: no_matches(live) for name, live in self._live.items()}, no_rows(self._asked.schema))
         return {name: table.schema for name, table in nothing.items()} if self._asked.split else nothing.schema
 
     @property
@@ -271,7 +272,7 @@ class RuleStream:
                 states[name], found[name] = self._certain(live, states[name]) if due else (states[name], no_matches(live))
         reported = sum(state.clock.reported for state in states.values())
         answered = next(iter(states.values())).clock.answered
-        result = self._result(found, self._asked.schema.empty_table() if late is None else late)
+        result = self._result(found, no_rows(self._asked.schema) if late is None else late)
         self._states, self._clock = states, replace(clock, answered=answered, reported=reported)
         return result
 

@@ -13,6 +13,7 @@ from gpu_cep import api
 from gpu_cep.bound_events import Events, roles_of
 from gpu_cep.choices import Scan
 from gpu_cep.engine.input.device.flat_columns import BY_CUDF
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.explanations import explain_on_cards
 from gpu_cep.keywords import PlotChoices, ReportChoices, RoleOptions, SparkChoices
@@ -111,7 +112,7 @@ class SparkEvents:
         zone = str(self.data.sparkSession.conf.get("spark.sql.session.timeZone"))
         # timeouts are found by the same plan as matches
         explaining: Any = {name: value for name, value in keywords.items() if name != "timeouts"}
-        explained = api.explain(arrow_schema(self.data.schema, zone).empty_table(), pattern, **self.roles, **explaining)
+        explained = api.explain(no_rows(arrow_schema(self.data.schema, zone)), pattern, **self.roles, **explaining)
         report = RunReport()
         try:
             self.match(pattern, report=report, scan=scan, rare=rare, **keywords)

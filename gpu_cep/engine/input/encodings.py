@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.errors import EventError
 from gpu_cep.identity import while_alive
 
@@ -206,7 +207,7 @@ def _is_plain(arrow: pa.DataType) -> bool:
 
 def decode_schema(schema: pa.Schema) -> pa.Schema:
     """Return the schema of what :func:`decode_table` returns."""
-    decoded: pa.Schema = decode_table(schema.empty_table()).schema
+    decoded: pa.Schema = decode_table(no_rows(schema)).schema
     return decoded
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from gpu_cep.engine.input.at_once import each_at_once
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.encodings import check_codes, hold_nulls, inspect_dictionaries, is_text, unite_schemas
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
@@ -268,7 +269,7 @@ def _table(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, 
 def _chunks(fragments: Sequence[dataset.ParquetFileFragment], schema: pa.Schema, columns: Sequence[str]) -> pa.Table:
     """Return columns of all rows of the fragments, in the chunks in which they are read."""
     if not fragments:
-        return pa.schema([schema.field(name) for name in columns]).empty_table()
+        return no_rows(pa.schema([schema.field(name) for name in columns]))
     return _data_set(fragments, schema).to_table(columns=list(columns))
 
 

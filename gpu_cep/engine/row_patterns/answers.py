@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.output.row_patterns import row_pattern_schema
 from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.found import RowMatches
@@ -91,7 +92,7 @@ def returned_rows(run: RowRun, matches: RowMatches, unmatched: Indices | None = 
         return _rows_of(run, with_unmatched(shown_rows(plan, matches), unmatched))
     parts = matches.parts(_MOST_ROWS) if reads_all_rows(plan, matches) else [matches]
     found = [_rows_of(run, shown_rows(plan, part)) for part in parts]
-    return pa.concat_tables(found) if found else row_pattern_schema(plan.bound, run.columns.schema).empty_table()
+    return pa.concat_tables(found) if found else no_rows(row_pattern_schema(plan.bound, run.columns.schema))
 
 
 def _rows_of(run: RowRun, shown: ShownRows) -> pa.Table:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from gpu_cep.engine.events.own_events import TimeSlice
 from gpu_cep.engine.events.stream_keys import encode_keys
 from gpu_cep.engine.events.tie_ranks import rank_rows
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.grouped_files import GroupedFiles
 from gpu_cep.engine.input.machine_values import Array
@@ -29,7 +30,7 @@ from gpu_cep_kernels.phase_one.ordering import DISORDERED, order_faults
 
 def nothing_of(files: GroupedFiles) -> PartOfFiles:
     """Return no event of some files, which is what is carried to the first slice."""
-    return PartOfFiles(files.schema.empty_table(), files.schema, np.empty(0, np.int64))
+    return PartOfFiles(no_rows(files.schema), files.schema, np.empty(0, np.int64))
 
 
 def last_rows(plan: Plan, columns: EventColumns, within: TimeSlice) -> Rows:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.ticks import Tick, following
 from gpu_cep.engine.slices.assembly import Numbering
 from gpu_cep.engine.slices.held_matches import Held, HeldRows
@@ -83,7 +84,7 @@ class StreamState:
 
 def first_state(schema: pa.Schema) -> StreamState:
     """Return the state of a stream of which no event has come."""
-    return StreamState(schema.empty_table(), np.empty(0, np.int64), np.empty(0, np.int64))
+    return StreamState(no_rows(schema), np.empty(0, np.int64), np.empty(0, np.int64))
 
 
 def write_state(state: StreamState, about: dict[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.own_events import TimeSlice
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.event_files import reading, shorten_name
 from gpu_cep.engine.input.parquet_files import ParquetFiles
 from gpu_cep.engine.input.pieces import Pieces
@@ -193,7 +194,7 @@ def _rows_of_texts(what: Reading, files: ParquetFiles, wanted: Wanted | None, pr
         kept.append(rows_of_texts(table, wanted.texts))
         # not held while the next is read
         del table
-    return pa.concat_tables(kept) if kept else what.schema.empty_table()
+    return pa.concat_tables(kept) if kept else no_rows(what.schema)
 
 
 def _whole_groups(what: Reading, files: ParquetFiles, wanted: Wanted | None, profile: Profile) -> pa.Table:

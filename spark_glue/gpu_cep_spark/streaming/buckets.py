@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark import TaskContext
 
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.errors import CepError
 from gpu_cep.live.steps import no_matches
@@ -125,7 +126,7 @@ def _with_late(work: LiveWork, group: LiveGroup, found: pa.Table | None, new: Ne
     late = new.returned if new.late else None
     if work.whole is None or (found is None and late is None):
         return found
-    rule, rows = group.first, work.whole.empty_table() if late is None else late
+    rule, rows = group.first, no_rows(work.whole) if late is None else late
     if rule.name is None:
         return with_late(no_matches(rule.live) if found is None else found, rows)
     return with_late_of_no_pattern(join_results({rule.name: no_matches(rule.live)}) if found is None else found, rows)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from gpu_cep.engine.accounting.resources import Resources
+from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.ticks import Tick, following
 from gpu_cep.engine.streaming.event_tags import Tags
 from gpu_cep.engine.streaming.kept_events import add_events
@@ -180,7 +181,7 @@ def naming_rule(rule: LiveRule) -> Iterator[None]:
 
 def _emptied(live: LiveQuery, state: StreamState) -> StreamState:
     """Return a state without its events, which stay in the list."""
-    return replace(state, events=live.schema.empty_table(), times=state.times[:0], numbers=state.numbers[:0], tags=None)
+    return replace(state, events=no_rows(live.schema), times=state.times[:0], numbers=state.numbers[:0], tags=None)
 
 
 def _closing(live: LiveQuery, state: StreamState) -> int | None:
