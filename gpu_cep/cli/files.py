@@ -145,7 +145,7 @@ class TableTarget:
         if refused:
             columns = ", ".join(f"{field.name!r} ({_kind(field.type)})" for field in refused)
             others = ", ".join(suffix for suffix, write in WRITERS.items() if not _refused(schema, write))
-            raise UnsupportedError([Diagnostic(f"{self.name} cannot hold {columns}", hint=_HINT.format(others))])
+            raise UnsupportedError([Diagnostic(f"{self.name} cannot hold {columns}", hint=_fitting(refused, others))])
 
     def write(self, table: pa.Table) -> None:
         """Write the table whole or not at all; raises as :meth:`check` and :func:`write_whole`."""
@@ -177,7 +177,11 @@ class TableTarget:
         return rows
 
 
-_HINT = "RETURN single values, as in RETURN a.v AS low, or ask for --output events; whole events fit {}"
+def _fitting(refused: Sequence[pa.Field], others: str) -> str:
+    """Return what to write in place of columns that a format cannot hold; `others`: the formats that can."""
+    if any(pa.types.is_nested(field.type) for field in refused):
+        return f"RETURN single values, as in RETURN a.v AS low, or ask for --output events; whole events fit {others}"
+    return f"leave the column out, or cast it to text before its events are matched; as it is, it fits {others}"
 
 
 def table_target(name: str) -> TableTarget:

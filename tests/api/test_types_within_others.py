@@ -62,3 +62,17 @@ def test_results_are_written(name: str, tmp_path: Path):
     target = table_target(str(tmp_path / name))
     target.write(cep.match(EVENTS, FOUND))
     assert (tmp_path / name).stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("returned", "hint"),
+    [
+        ("a.id AS id", "leave the column out, or cast it to text before its events are matched; as it is, it fits .parquet, .pq"),
+        ("a.s AS s", "RETURN single"),
+    ],
+)
+def test_what_csv_cannot_hold_is_told_with_what_to_write(returned: str, hint: str, tmp_path: Path):
+    with pytest.raises(cep.UnsupportedError) as caught:
+        table_target(str(tmp_path / "found.csv")).write(cep.match(EVENTS, f"{FOUND} RETURN {returned}"))
+    (told,) = caught.value.diagnostics
+    assert hint in str(told.hint)
