@@ -63,7 +63,8 @@ def rules(number: int) -> list[str]:
 
 def all_of(patterns: Sequence[str], frame: DataFrame) -> DataFrame:
     """Return the matches of all patterns, found by one stateful query."""
-    return gpu_cep.gpu_match_all(frame, {f"rule {number}": pattern for number, pattern in enumerate(patterns)})
+    matches: DataFrame = gpu_cep.gpu_match_all(frame, {f"rule {number}": pattern for number, pattern in enumerate(patterns)})
+    return matches
 
 
 def each_of(patterns: Sequence[str], frame: DataFrame) -> DataFrame:
