@@ -199,6 +199,13 @@ def test_an_event_before_those_that_a_rule_keeps_may_still_come():
     assert operator.total("late") == 0
 
 
+def test_a_group_keeps_what_any_of_its_rules_binds():
+    operator = operator_of({"a": PAIRS.replace("A a, B b", "C a, D b"), "b": PAIRS, "by j": RULES["by j"]})
+    operator.batch(told((0, "A", 1, 1), (1, "C", 1, 2), (2, "B", 1, 3), (3, "D", 1, 4)))
+    operator.idle(FOR_EVER)
+    assert sorted(operator.found["pattern"].to_pylist()) == ["a", "b", "by j"]
+
+
 def test_another_rule_set_is_refused_by_the_names_of_its_rules():
     operator = operator_of(RULES)
     operator.batch(told((0, "A", 1, 1)))
