@@ -81,8 +81,9 @@ def test_text_of_many_values_has_the_codes_of_arrow(texts, kind, first, threads,
     assert found.codes.tolist() == expected.codes.tolist()
 
 
-def test_different_texts_of_one_hash_are_not_equal():
-    array = pa.array(["a", "b", "a"])
+@pytest.mark.parametrize("texts", [("a", "b"), ("", "a"), ("ab", "ac"), ("12345678", "12345679"), ("123456789", "12345678x"), ALIKE[:2]])
+def test_different_texts_of_one_hash_are_not_equal(texts):
+    array = pa.array([texts[0], texts[1], texts[0]])
     assert many_texts.encode_many(array, 1)[0].tolist() == [0, 1, 0]
     with patch.object(many_texts, "hash_rows", lambda *_: np.zeros(3, np.uint64)):
         assert many_texts.encode_many(array, 1) is None
