@@ -84,12 +84,19 @@ def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, opt
 DICTIONARY = "dictionary<values=string, indices=int32, ordered=0>"
 
 
+def joined_types(monkeypatch) -> list[str]:
+    """Return a list that gets the types of the columns that are joined from then on."""
+    joined: list[str] = []
+    for module, name in ((chunks, "combine_chunks"), (event_columns, "one_array")):
+        join = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda column, *threads, _join=join: joined.append(str(column.type)) or _join(column, *threads))
+    return joined
+
+
 @pytest.mark.parametrize(("shared", "expected"), [(True, []), (False, [DICTIONARY])])
 def test_long_chunks_are_not_joined(monkeypatch, shared, expected):
     """Not the times, values and types of a query; the keys are if they have a dictionary for each chunk."""
-    joined = []
-    combine = chunks.combine_chunks
-    monkeypatch.setattr(chunks, "combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
+    joined = joined_types(monkeypatch)
     size = 1 << 16
     random = np.random.default_rng(1)
     types = pa.array(random.choice(list("ABC"), size)).dictionary_encode()
@@ -103,9 +110,7 @@ def test_long_chunks_are_not_joined(monkeypatch, shared, expected):
 
 
 def test_results_of_few_matches_join_no_chunks(monkeypatch):
-    joined = []
-    combine = chunks.combine_chunks
-    monkeypatch.setattr(chunks, "combine_chunks", lambda column: joined.append(str(column.type)) or combine(column))
+    joined = joined_types(monkeypatch)
     size = 1 << 16
     types = pa.array(["A", "B", *["C"] * (size - 2)]).dictionary_encode()
     part = pa.table({"ts": range(size), "type": types, "other": pa.array(range(size)).cast(pa.string()), "empty": pa.nulls(size)})
