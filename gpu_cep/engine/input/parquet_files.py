@@ -15,7 +15,6 @@ from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.encodings import check_codes, hold_nulls, inspect_dictionaries, is_text, unite_schemas
 from gpu_cep.engine.input.event_files import EventFiles, shorten_name
 from gpu_cep.engine.input.file_changes import FileState, reading_files, states_of
-from gpu_cep.engine.input.joined_texts import join_texts
 from gpu_cep.engine.input.judged_groups import is_never_null, unite_holds, wanted_groups
 from gpu_cep.engine.input.machine_values import Flags
 from gpu_cep.engine.input.near_groups import near_groups
@@ -292,7 +291,12 @@ def _joined(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column in one chunk, or as it is if it holds more text, or longer lists, than one takes."""
     if not pa.types.is_primitive(column.type) and column.nbytes > _MOST_JOINED:
         return column
-    return pa.chunked_array([join_texts(column) if _has_dictionaries_of_text(column) else column.combine_chunks()])
+    if not _has_dictionaries_of_text(column):
+        return pa.chunked_array([column.combine_chunks()])
+    # the compiler is loaded only for files that are read
+    from gpu_cep.engine.input.joined_texts import join_texts
+
+    return pa.chunked_array([join_texts(column)])
 
 
 def _has_dictionaries_of_text(column: pa.ChunkedArray) -> bool:
