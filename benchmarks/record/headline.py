@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.record import followed, layouts, pages, push_kinds, pushes
 from benchmarks.record.folders import RESULTS, ROOT
 
-PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("performance", "event-files", "streams", "cluster")))
+PAGES = (ROOT / "README.md", *(ROOT / "docs" / f"{name}.md" for name in ("performance", "event-files", "streams", "cluster", "rule-sets")))
 # The records that are shown; a new measurement is named here.
 RIVALS = RESULTS / "rivals-amd-epyc-2026-11-23.json"
 RIVALS_KINDS = RESULTS / "rivals-kinds-amd-epyc-2026-11-24.json"
@@ -33,6 +33,7 @@ LAYOUTS = RESULTS / "layouts-amd-epyc-2026-11-25.json"
 PUSHES = RESULTS / "pushes-amd-epyc-2026-11-28.json"
 PUSH_KINDS = RESULTS / "push-kinds-amd-epyc-2026-11-28.json"
 STREAMS = RESULTS / "rivals-streams-amd-epyc-2026-11-28.json"
+MICRO_BATCHES = RESULTS / "micro-batches-amd-epyc-2026-11-28.json"
 
 AIM = 4  # so many times DuckDB's rate is aimed at for kinds of questions
 
@@ -256,12 +257,21 @@ def streams_followed() -> str:
     return f"{shown}\n\n{_source(STREAMS)}"
 
 
+def micro_batches() -> str:
+    """Return what micro-batches of few and of many rows take: milliseconds, and in multiples of the same rows shuffled and kept."""
+    taken = {(each["way"], each["rows"]): each["whole"] for each in pages.read(MICRO_BATCHES)["ways"]}
+    ways, sizes = (list(dict.fromkeys(asked)) for asked in zip(*taken, strict=True))
+    rows = [[way, *(f"{taken[way, size]:,.0f} / {taken[way, size] / taken[ways[0], size]:.1f}" for size in sizes)] for way in ways]
+    head = ["way", *(f"{size:,} rows" for size in sizes)]
+    return f"{pages.table([head, *rows], figures=len(sizes))}\n\n{_source(MICRO_BATCHES)}"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "rivals": rivals, "rivals kinds": rivals_kinds, "floor": floor, "kinds": kinds, "loops": loops, "spark": spark, "drivers": drivers,
     "row patterns": row_patterns, "rivals row patterns": rivals_row_patterns, "spark files": partial(spark_files, SPARK_FILES),
     "larger spark files": partial(spark_files, LARGER_SPARK_FILES),
     "layouts": file_layouts, "pushes": streamed, "streams": streams_followed,
-    "push kinds": partial(pushed_kinds, PUSH_KINDS),
+    "push kinds": partial(pushed_kinds, PUSH_KINDS), "micro batches": micro_batches,
 }  # fmt: skip
 
 
