@@ -14,7 +14,7 @@ from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, EventVariabl
 from gpu_cep.analysis.conditions import bind_where, equivalence_columns, event_types
 from gpu_cep.analysis.contiguity import GapFree, drop_open_gaps, may_move, negate_gaps
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.gaps import ANY, Chosen, check_gaps, choose_gaps, first_properties, with_first_conditions
+from gpu_cep.analysis.gaps import ANY, Chosen, check_gaps, choose_gaps, first_properties, with_first_conditions, without_firsts_left_out
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
 from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
@@ -134,7 +134,8 @@ def _parts(written: GapFree, firsts: Mapping[int, int], strategy: str, scope: Sc
     """Return the branches of the pattern; refuse a gap without events whose begin is not known when it is judged."""
     gaps = {scope.names.index(name): name for name in written.gaps}
     hidden = {*gaps, *firsts.values()}
-    parts = [drop_open_gaps(branch, hidden) for branch in branches(written.pattern, scope.variables, scope.faults)]
+    found = (without_firsts_left_out(branch, firsts) for branch in branches(written.pattern, scope.variables, scope.faults))
+    parts = [drop_open_gaps(branch, hidden) for branch in found]
     if strategy == DEFAULT_STRATEGY:
         for number, name in gaps.items():
             if any(may_move(branch, number, scope.variables) for branch in parts):

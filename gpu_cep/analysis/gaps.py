@@ -92,6 +92,8 @@ def _without_gaps(node: PatternNode, query: _Query, gap: str | None, strategy: s
     match node:
         case Variable() if gap == FIRST:
             return Seq((query.negation(node), node), span=node.span)
+        case Repeat(Variable() as variable, 0, 1) if gap == FIRST:
+            return Seq((query.negation(variable), node), span=node.span)
         case Gap() if gap is not None:
             return without(_element(node, query), node.strategy)
         case Gap(element, written):
@@ -146,6 +148,12 @@ def check_gaps(chosen: Chosen, strategy: str, branches: Sequence[Branch], variab
 def _is_sequence(branch: Branch) -> bool:
     """Return whether each variable of a branch precedes or follows each other one."""
     return sorted(mask.bit_count() for mask in branch.before) == list(range(len(branch.variables)))
+
+
+def without_firsts_left_out(branch: Branch, firsts: Mapping[int, int]) -> Branch:
+    """Return a branch without the negations before variables that it leaves out; `firsts` is as in :func:`first_properties`."""
+    absent = {earlier for number, earlier in firsts.items() if number not in branch.variables}
+    return replace(branch, negations=tuple(each for each in branch.negations if each.variable not in absent))
 
 
 def first_properties(firsts: Mapping[int, int], conditions: Sequence[Condition]) -> tuple[Condition, ...]:

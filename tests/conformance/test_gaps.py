@@ -142,6 +142,15 @@ def test_a_variable_behind_different_gaps_in_its_alternatives():
     assert found("ABB", "SEQ(A a, OR(FIRST(B b), ANY(B b)))") == ["01", "02"]
 
 
+def test_what_may_be_left_out_has_its_gap_where_it_is_there():
+    assert sorted(found("ABBB", "SEQ(A a, B b?, ANY(B c))")) == ["01", "012", "013", "02", "03"]
+    assert found("ACB", "SEQ(A a, B b?, FIRST(C c))") == ["01"]
+    assert found("ABB", "SEQ(A a, ANY(C c), B b?)") == []
+    for letters in ("ABBBX", "ABXBB", "BABAB"):
+        written_out = found(letters, "OR(SEQ(A a, B b, FIRST(B c)), SEQ(A a, FIRST(B c)))", strategy="skip_till_next_match")
+        assert found(letters, "SEQ(A a, B b?, FIRST(B c))", strategy="skip_till_next_match") == written_out
+
+
 A, B, C = (gpu_cep.var(letter.lower(), letter) for letter in "ABC")
 BUILT = (
     (gpu_cep.seq(A, gpu_cep.first_(B)), "SEQ(A a, FIRST(B b))"),
