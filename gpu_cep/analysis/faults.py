@@ -25,9 +25,9 @@ class Faults:
         return len(self.errors) + len(self.refusals)
 
     def error(self, message: str, span: Span | None = None, hint: str | None = None) -> None:
-        """Record an error; one that both bounds of a BETWEEN have is recorded once."""
+        """Record an error; one that both bounds of a BETWEEN have, or all copies of a group, is recorded once."""
         found = Diagnostic(message, span, hint)
-        if found not in self.errors[-1:]:
+        if all((found.message, span) != (last.message, last.span) for last in self.errors[-1:]):
             self.errors.append(found)
 
     def unknown(self, what: str, name: str, choices: Iterable[str], span: Span | None = None, *, also: str | None = None) -> None:

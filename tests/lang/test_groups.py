@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 import gpu_cep as cep
@@ -183,3 +184,11 @@ def test_a_copy_makes_no_name_but_its_own(monkeypatch):
     monkeypatch.setattr(groups._Group, "copy", lambda self, name, number: made.append(name) or copy(self, name, number))
     expand_groups(parse("PATTERN SEQ(a, SEQ(b, c){300})"))
     assert len(made) <= 4 * 600
+
+
+@pytest.mark.parametrize("condition", ["b.x", "b.s = TRUE"])
+def test_one_fault_for_all_copies_of_what_is_written_once(condition):
+    schema = pa.schema({"ts": pa.int64(), "type": pa.string(), "x": pa.int64(), "s": pa.string()})
+    with pytest.raises(cep.PatternError) as error:
+        cep.match(schema.empty_table(), f"PATTERN SEQ(A a, SEQ(B b, C c){{3}}) WHERE {condition} WITHIN 5")
+    assert len(error.value.diagnostics) == 1
