@@ -19,11 +19,11 @@ from gpu_cep_kernels.compile.launch import slices, spread
 # NumPy's names of the types of codes; for to_pandas_dtype() some releases of pyarrow import pandas.
 _NUMBERS = {pa.int32(): np.int32, pa.uint8(): np.uint8, pa.uint16(): np.uint16}
 
-# Rows of plain text that are looked at before threads encode parts of it, and the most distinct values among them. With more,
-# to encode the values of all parts once again takes as long as to encode the text.
-_SAMPLED, _REPEATED = 1 << 16, 1 << 12
+# Rows of plain text that are looked at before it is encoded, in so many places, and the most distinct values among them of text
+# that threads encode in parts. With more, to encode the values of all parts once again takes as long as to encode the text.
+_SAMPLED, _PLACES, _REPEATED = 1 << 14, 16, 1 << 12
 # Rows from which text of many distinct values is worth more than Arrow's table, and the distinct ones among those looked at.
-_LONG, _MANY = 1 << 18, 1 << 15
+_LONG, _MANY = 1 << 18, 15_000
 # Values from which to compare a dictionary with another takes longer than to ask where it lies.
 _LARGE = 1 << 12
 
@@ -56,9 +56,12 @@ def encode_text(array: pa.Array, threads: int = 1) -> Codes:
     if pa.types.is_dictionary(array.type):
         return Codes(codes_of(array, pa.int32()), array.dictionary)
     spans = slices(len(array), threads)
-    if are_many(array):
+    if len(spans) == 1 and len(array) < _LONG:
+        return _encode(array)
+    distinct = _sampled(array)
+    if distinct > _MANY and len(array) >= _LONG:
         return _encode_many(array, threads)
-    return _encode_parts(array, spans, threads) if len(spans) > 1 and _sampled(array) <= _REPEATED else _encode(array)
+    return _encode_parts(array, spans, threads) if distinct <= _REPEATED and len(spans) > 1 else _encode(array)
 
 
 def are_many(texts: pa.Array | pa.ChunkedArray) -> bool:
@@ -67,8 +70,11 @@ def are_many(texts: pa.Array | pa.ChunkedArray) -> bool:
 
 
 def _sampled(texts: pa.Array | pa.ChunkedArray) -> int:
-    """Return how many distinct values the first rows of plain text have."""
-    return len(texts.slice(0, _SAMPLED).unique())
+    """Return how many distinct values some rows of plain text have, in places that are spread over it."""
+    size = -(-min(_SAMPLED, len(texts)) // _PLACES)
+    pieces = [texts.slice(place * (len(texts) - size) // (_PLACES - 1), size) for place in range(_PLACES)]
+    chunks = [chunk for piece in pieces for chunk in (piece.chunks if isinstance(piece, pa.ChunkedArray) else [piece])]
+    return len(pa.chunked_array(chunks, texts.type).unique())
 
 
 def _encode(array: pa.Array) -> Codes:
