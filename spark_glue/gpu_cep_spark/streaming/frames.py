@@ -156,7 +156,10 @@ def _packed(sent: DataFrame, work: LiveWork) -> DataFrame:
 
 
 def packing_of(work: LiveWork, schema: pa.Schema) -> Packing:
-    """Return how tasks pack events that are sent in the columns of `schema`: those of the work, whole events, and a hash of each keys."""
+    """Return how tasks pack events that are sent in the columns of `schema`.
+
+    These are the columns of the work, whole events if late ones are rows, and a hash for each group that has keys.
+    """
     live, names = work.live, work.columns
     name = live.schema.names[live.plan.query.timestamp]
     whole = () if work.whole is None else (len(names),)

@@ -55,6 +55,14 @@ def test_threads_make_the_codes_of_one(texts, kind, first, threads, most):
     assert [[*found.values.to_pylist(), None][code] for code in found.codes] == array.to_pylist()
 
 
+@pytest.mark.parametrize(("distinct", "repeated", "many"), [(2_000, 0, True), (40, 2_000, False), (0, 2_000, False)])
+def test_text_is_looked_at_in_places_that_are_spread_over_it(distinct, repeated, many):
+    texts = [*map(str, range(distinct)), *["a"] * repeated]
+    for given_texts in (pa.array(texts), pa.chunked_array([texts[:7], [], texts[7:]])):
+        with patch.multiple(text_codes, _LONG=0, _MANY=24, _SAMPLED=32):
+            assert text_codes.are_many(given_texts) is many
+
+
 ALIKE = [*(f"https://example.com/{number}/index.html" for number in range(3)), "", "0", "00", "Zürich", "Zürich 1", "12345678", "123456789"]
 
 
