@@ -74,6 +74,7 @@ _BESIDE_FILES = {
     "SQL": "Spark SQL",
     "Spark's scan and shuffle": "gpu_match by Spark's scan and shuffle",
     "shuffle, unbounded batches": "the same, batches without a limit of bytes",
+    "scan and hand-over": "Spark's scan, handed over without a shuffle",
     "bare hand-over": "bare hand-over of all rows",
     "match(path)": "match(path), no Spark",
     "empty job": "a job of tasks that do nothing",

@@ -44,6 +44,7 @@ from benchmarks.rivals.spark_records import (
     BARE,
     EMPTY,
     FILES,
+    HANDED,
     PATH,
     SHUFFLED,
     SQL,
@@ -60,6 +61,11 @@ from benchmarks.spark.sessions import SHUFFLE_PARTITIONS, spark_session
 from benchmarks.spark.times import Taken, taken
 from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
+from gpu_cep.keywords import read_keywords
+from gpu_cep_spark.narrowing.codes import coded_columns
+from gpu_cep_spark.narrowing.narrow_frames import narrow
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
+from gpu_cep_spark.schemas import arrow_schema
 
 EVENTS, REPEATS, CORES = 10_000_000, 3, 2
 # How often each way answers a question over so small a share of the events before it is measured.
@@ -84,12 +90,23 @@ IN_SPARK = (
     (r"(\w+) IS DISTINCT FROM (\w+)", r"(NOT \1 <=> \2)"),
 )
 # The ways by the words of --ways.
-WORDS = {"files": FILES, "shuffle": SHUFFLED, "unbounded": UNBOUNDED, "bare": BARE, "sql": SQL, "path": PATH, "empty": EMPTY}
+WORDS = {
+    "files": FILES,
+    "shuffle": SHUFFLED,
+    "unbounded": UNBOUNDED,
+    "hand": HANDED,
+    "bare": BARE,
+    "sql": SQL,
+    "path": PATH,
+    "empty": EMPTY,
+}
 # Those that are asked if none are named. Batches with a limit and without, in one session, have Java compile the hand-over for both: each
 # may then take twice as long as by itself.
 USUAL_WAYS = tuple(word for word in WORDS if word != "unbounded")
 # Spark ends Python workers that have waited for a minute, so that no way of theirs may wait for a long query of SQL.
-TOGETHER = ((FILES, AUTO, SHUFFLED, BARE, PATH, EMPTY), (UNBOUNDED,), (SQL,))
+TOGETHER = ((FILES, AUTO, SHUFFLED, HANDED, BARE, PATH, EMPTY), (UNBOUNDED,), (SQL,))
+# The ways that count rows, not matches.
+COUNT_ROWS = (HANDED, BARE, EMPTY)
 # The share of the matches that may differ by which of two events of one time comes first.
 TIED = 0.002
 
@@ -127,6 +144,13 @@ class Asked:
         spread = self.frame.repartition("key") if self.kind.kind.keyed else self.frame.repartition(1)
         return total(handed_over(spread))
 
+    def scanned(self) -> int:
+        """Return the number of rows that Python gets where Spark reads them: those that the query needs, in the columns that it reads."""
+        options, settings = read_keywords(self.kind.kind.options | {"output": "count"})
+        zone = str(self.frame.sparkSession.conf.get("spark.sql.session.timeZone"))
+        query = NarrowQuery.of(self.kind.query, arrow_schema(self.frame.schema, zone), options, settings)
+        return total(handed_over(narrow(self.frame, query.plan, query.events, coded_columns(query.plan))))
+
     def nothing(self) -> int:
         """Return the number of rows in a job whose tasks read no file: one for each core."""
         return total(handed_over(self.frame.sparkSession.range(0, self.cores, 1, self.cores)))
@@ -148,6 +172,7 @@ def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
         AUTO: lambda: asked.count("auto"),
         SHUFFLED: lambda: asked.count("spark"),
         UNBOUNDED: asked.count_unbounded,
+        HANDED: asked.scanned,
         BARE: asked.hand_over,
         SQL: asked.by_sql,
         PATH: asked.in_process,
@@ -209,7 +234,7 @@ def refuse_other_counts(name: str, counted: Mapping[str, int]) -> None:
     Of events of one time in a stream, match(path) and SQL take the first of the file, and the tasks the least by columns.
     """
     assert len({counted[way] for way in (FILES, AUTO, SHUFFLED, UNBOUNDED) if way in counted}) <= 1, f"{name}: the ways count {counted}"
-    least, most = (extreme((count for way, count in counted.items() if way not in (BARE, EMPTY)), default=0) for extreme in (min, max))
+    least, most = (extreme((count for way, count in counted.items() if way not in COUNT_ROWS), default=0) for extreme in (min, max))
     assert most - least <= TIED * most, f"{name}: the ways count {counted}"
 
 

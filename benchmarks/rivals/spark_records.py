@@ -13,10 +13,12 @@ from benchmarks.spark.times import Taken
 FILES, SHUFFLED, BARE, SQL, PATH = "tasks read files", "Spark's scan and shuffle", "bare hand-over", "SQL", "match(path)"
 # The same where Spark does not add up the bytes of batches.
 UNBOUNDED = "shuffle, unbounded batches"
+# Spark reads and filters what the query needs, and hands it over to Python where it is read.
+HANDED = "scan and hand-over"
 # A job whose tasks read nothing: what Spark takes for itself.
 EMPTY = "empty job"
-WAYS = (FILES, SHUFFLED, UNBOUNDED, BARE, SQL, PATH, EMPTY)
-_COMPARED = (SHUFFLED, UNBOUNDED, BARE, SQL, PATH)
+WAYS = (FILES, SHUFFLED, UNBOUNDED, HANDED, BARE, SQL, PATH, EMPTY)
+_COMPARED = (SHUFFLED, UNBOUNDED, HANDED, BARE, SQL, PATH)
 # The part of a record that says how often each way answers a question over few events before.
 WARM = "warm runs"
 # What gpu_match does by itself, of files in no order.
@@ -66,6 +68,7 @@ def page_of(record: Record, group: int) -> str:
         "Ratios are times over those "
         "of tasks that read files: by the clock / in the CPU time of all processes, which suffers less from what else the machine does. "
         "Unbounded batches are those that a session sends whose spark.sql.execution.arrow.maxBytesPerBatch is 2147483647. "
+        "Scan and hand-over is Spark's scan of the rows and columns that the query needs, and Python counts them without a shuffle. "
         "The bare hand-over shuffles all rows by key to Python, which counts them. The empty job has as many tasks as cores, "
         "whose Python reads nothing; it is what Spark takes for itself, and beside match(path) the least that tasks could take. "
         "A way without a figure failed, as is told below, or was not asked. Written by `python -m benchmarks.rivals.spark_files`.",
