@@ -33,7 +33,7 @@ from gpu_cep.engine.streaming.state import (
     refuse_unknown,
     write_state,
 )
-from gpu_cep.errors import CepError, EventError
+from gpu_cep.errors import CepError, Diagnostic, EventError, PatternError, nearest
 from gpu_cep.keywords import Functions, RuleArrivalOptions, StreamOptions, read_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.live.clocks import idle_watermark, is_due, moved_clock, refuse_late, refuse_other_clocks, ticks_of, times_of
@@ -134,20 +134,76 @@ class RuleStream:
         split: bool = False,
         **keywords: Unpack[StreamOptions],
     ) -> None:
-        rules, given, plain = as_rules(patterns), dict(keywords), decode_schema(arrow_schema(schema))
+        rules, plain = as_rules(patterns), decode_schema(arrow_schema(schema))
         check_split(split)
         arrival = Arrival(lateness, late, every, idle=idle, emit=emit)
-        self._live = _plan_rules(rules, plain, given, arrival)
-        if not split:
-            check_columns({name: live.result for name, live in self._live.items()})
-        texts = {name: (format_query(as_query(rule.pattern)), rule.options) for name, rule in rules.items()}
-        self._asked = _Asked(texts, plain, arrival, split, given)
-        self._lookups = rule_lookups(self._live)
-        self._states = {name: first_state(live.schema) for name, live in self._live.items()}
+        self._asked = _Asked({}, plain, arrival, split, dict(keywords))
+        self._live: dict[str, LiveQuery] = {}
+        self._states: dict[str, StreamState] = {}
+        self._take(rules)
         self._clock = Clock()
         self._threads, self._profile = keywords.get("threads"), keywords.get("profile")
         # the clock's time when an event came last, or when the stream was made
         self._came = monotonic()
+
+    def _take(self, rules: Mapping[str, Rule]) -> None:
+        """Hold further rules, of which no event is kept; if they have an error, nothing has changed."""
+        asked = self._asked
+        planned = _plan_rules(rules, asked.schema, asked.keywords, asked.arrival)
+        live = self._live | planned
+        refuse_other_clocks(live)
+        if not asked.split:
+            check_columns({name: each.result for name, each in live.items()})
+        texts = {name: (format_query(as_query(rule.pattern)), rule.options) for name, rule in rules.items()}
+        states = {name: first_state(each.schema) for name, each in planned.items()}
+        self._hold(live, {**asked.rules, **texts}, self._states | states)
+
+    def _hold(self, live: dict[str, LiveQuery], texts: Mapping[str, tuple[str, Mapping[str, Any]]], states: dict[str, StreamState]) -> None:
+        """Make these the stream's rules."""
+        self._live, self._states, self._lookups = live, states, rule_lookups(live)
+        self._asked = replace(self._asked, rules=texts)
+
+    def add(self, patterns: Mapping[str, Pattern | Rule]) -> None:
+        """Take further patterns, for which the stream begins with the next event that is pushed.
+
+        Parameters
+        ----------
+        patterns
+            As in :func:`gpu_cep.match_all`, under names that the stream does not have.
+            The keywords of the stream are theirs, too.
+
+        Raises
+        ------
+        EventError
+            The stream is finished.
+        PatternSyntaxError, PatternError, UnsupportedError
+            As when the stream is made; or it has a pattern of this name. No pattern was taken.
+        """
+        self._refuse_finished()
+        rules = as_rules(patterns)
+        held = [name for name in rules if name in self._live]
+        if held:
+            remedy = "name the new one otherwise, or remove() the old one first"
+            raise PatternError([Diagnostic(f"the stream has a pattern {name!r} already", hint=remedy) for name in held])
+        self._take(rules)
+
+    def remove(self, *names: str) -> None:
+        """Give up patterns with the events that are kept for them; their matches that are not certain yet do not come out.
+
+        Raises
+        ------
+        PatternError
+            The stream has no pattern of this name, or would have none at all. No pattern was given up.
+        """
+        unknown = [name for name in names if not isinstance(name, str) or name not in self._live]
+        if unknown:
+            told = ((name, nearest(str(name), self._live)) for name in unknown)
+            raise PatternError([Diagnostic(f"the stream has no pattern {name!r}", hint=hint) for name, hint in told])
+        kept = [name for name in self._live if name not in names]
+        if not kept:
+            raise PatternError("a stream has at least one pattern; add() another one first")
+        texts, live, states = self._asked.rules, self._live, self._states
+        self._hold({name: live[name] for name in kept}, {name: texts[name] for name in kept}, {name: states[name] for name in kept})
 
     def push(self, events: Any) -> Any:
         """Take further events, and return the matches that have become certain, as :meth:`gpu_cep.Stream.push`.
@@ -243,6 +299,11 @@ class RuleStream:
         return stream
 
     @property
+    def patterns(self) -> dict[str, str]:
+        """Return the query of each pattern as text, by its name."""
+        return {name: text for name, (text, _) in self._asked.rules.items()}
+
+    @property
     def schema(self) -> pa.Schema | dict[str, pa.Schema]:
         """Return the schema of what comes out; with `split`, that of each pattern by its name."""
         nothing = self._result({name: no_matches(live) for name, live in self._live.items()}, no_rows(self._asked.schema))
@@ -270,8 +331,8 @@ class RuleStream:
             with naming(name):
                 due = at_once or is_due(live, replace(clock, answered=own.answered))
                 states[name], found[name] = self._certain(live, states[name]) if due else (states[name], no_matches(live))
-        reported = sum(state.clock.reported for state in states.values())
-        answered = next(iter(states.values())).clock.answered
+        reported = clock.reported + sum(states[name].clock.reported - state.clock.reported for name, state in self._states.items())
+        answered = max((each.clock.answered for each in states.values() if each.clock.answered is not None), default=None)
         result = self._result(found, no_rows(self._asked.schema) if late is None else late)
         self._states, self._clock = states, replace(clock, answered=answered, reported=reported)
         return result
@@ -311,7 +372,6 @@ def _plan_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Mapping[
             failed[name] = named(name, fault)
     if failed:
         raise united(failed)
-    refuse_other_clocks(planned)
     return planned
 
 
