@@ -120,13 +120,19 @@ def _in_time(live: LiveQuery, clock: Clock, events: pa.Table) -> _InTime:
 
 def _push_filtered(live: LiveQuery, state: StreamState, pushed: _InTime) -> Pushed:
     """Return the state with those of the events in time that some variable may bind, or with all if the others matter, too."""
-    host, times, rows, clock, late = pushed
-    chosen, tags = bindable_events(live, host)
-    if len(chosen) < len(rows):
-        host, times, rows = take_events(host, chosen), times[chosen], rows[chosen]
-    if live.rows is not None:
-        host = marked(host)
-    return Pushed(add_events(replace(state, clock=clock), host, times, state.clock.pushed + rows, tags), late)
+    numbers = state.clock.pushed + pushed.rows
+    return Pushed(add_bindable(live, replace(state, clock=pushed.clock), pushed.events, pushed.times, numbers), pushed.late)
+
+
+def add_bindable(live: LiveQuery, state: StreamState, events: pa.Table, times: Times, numbers: npt.NDArray[np.int64]) -> StreamState:
+    """Return the state with those of the events that some variable may bind, or with all if the others matter, too.
+
+    `times` are theirs in ticks, and `numbers` those among all events that came.
+    """
+    chosen, tags = bindable_events(live, events)
+    if len(chosen) < events.num_rows:
+        events, times, numbers = take_events(events, chosen), times[chosen], numbers[chosen]
+    return add_events(state, events if live.rows is None else marked(events), times, numbers, tags)
 
 
 def _stays_unfiltered(live: LiveQuery, state: StreamState, pushed: pa.Table) -> bool:

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 PatternQuery = Query | IntervalQuery
 
-_ROWS_RUN = "supported: gpu_cep.match(), gpu_match(), stream(), sql(), explain(), report(), and the commands match, sql, explain and report"
+_ROWS_RUN = (
+    "supported: gpu_cep.match(), match_all(), gpu_match(), stream(), stream_all(), sql(), explain(), report(), "
+    "and the commands match, sql, explain and report"
+)
 
 # What to do with what is no query.
 _REMEDIES: dict[type, str] = {

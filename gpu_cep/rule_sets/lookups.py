@@ -41,7 +41,7 @@ def rule_lookups(live: Mapping[str, LiveQuery]) -> RuleLookups:
 def _values_of(live: LiveQuery) -> dict[str, Values]:
     """Return the values that all events of a query have, by the name of a column, if it has the same matches among these alone."""
     plan = live.plan if live.timeouts is None else live.timeouts
-    if not may_leave_out(plan, live.schema):
+    if live.rows is not None or not may_leave_out(plan, live.schema):
         return {}
     return {live.schema.names[column]: values for column, values in bound_values(plan.query).items()}
 

@@ -18,7 +18,6 @@ from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.encodings import decode_schema
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
-from gpu_cep.engine.streaming.kept_events import add_events
 from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import (
     Clock,
@@ -35,12 +34,10 @@ from gpu_cep.engine.streaming.state import (
 )
 from gpu_cep.errors import CepError, Diagnostic, EventError, PatternError, nearest
 from gpu_cep.keywords import Functions, RuleArrivalOptions, StreamOptions, read_keywords
-from gpu_cep.lang.format import format_query
 from gpu_cep.live.clocks import idle_watermark, is_due, moved_clock, refuse_late, refuse_other_clocks, ticks_of, times_of
-from gpu_cep.live.plans import Arrival, plan_live
+from gpu_cep.live.plans import Arrival, plan_live, text_of
 from gpu_cep.live.queries import LiveQuery
-from gpu_cep.live.steps import bindable_events, certain_matches, give_up_decided, no_matches, with_tags
-from gpu_cep.queries.plans import as_query
+from gpu_cep.live.steps import add_bindable, certain_matches, give_up_decided, no_matches, with_tags
 from gpu_cep.rule_sets.lookups import look_up, rule_lookups
 from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, named, naming, united
 from gpu_cep.rule_sets.tables import check_columns, one_table, with_late_of_no_pattern
@@ -154,8 +151,8 @@ class RuleStream:
         refuse_other_clocks(live)
         if not asked.split:
             check_columns({name: each.result for name, each in live.items()})
-        texts = {name: (format_query(as_query(rule.pattern)), rule.options) for name, rule in rules.items()}
-        states = {name: first_state(each.schema) for name, each in planned.items()}
+        texts = {name: (text_of(rule.pattern), rule.options) for name, rule in rules.items()}
+        states = {name: first_state(each.kept) for name, each in planned.items()}
         self._hold(live, {**asked.rules, **texts}, self._states | states)
 
     def _hold(self, live: dict[str, LiveQuery], texts: Mapping[str, tuple[str, Mapping[str, Any]]], states: dict[str, StreamState]) -> None:
@@ -218,9 +215,8 @@ class RuleStream:
             with naming(name):
                 own = came.table if chosen is None else came.table.take(pa.array(chosen))
                 fitting = own.select(live.schema.names).cast(live.schema)
-                found, tags = bindable_events(live, fitting)
-                places = found if chosen is None else chosen[found]
-                states[name] = add_events(states[name], fitting.take(pa.array(found)), came.times[places], came.numbers[places], tags)
+                rows = slice(None) if chosen is None else chosen
+                states[name] = add_bindable(live, states[name], fitting, came.times[rows], came.numbers[rows])
         result = self._run(states, clock, at_once=False, late=came.late)
         if came.table.num_rows or came.late.num_rows:
             self._came = monotonic()
@@ -294,7 +290,7 @@ class RuleStream:
         for (name, live), each in zip(stream._live.items(), saved, strict=True):
             if live.fingerprint() != read_about(each)["plan"]:
                 refuse_other_plan(f"pattern {name!r}", live.plan.version, told, each, saved)
-            stream._states[name] = with_tags(live, read_state(each, live.schema))
+            stream._states[name] = with_tags(live, read_state(each, live.kept))
         stream._clock = Clock(**told["clock"])
         return stream
 
@@ -365,8 +361,6 @@ def _plan_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Mapping[
     failed: dict[str, CepError] = {}
     for name, rule in rules.items():
         try:
-            # a row pattern has a stream by itself
-            as_query(rule.pattern)
             planned[name] = plan_live(rule.pattern, schema, *read_keywords({**keywords, **rule.options}), arrival)
         except CepError as fault:
             failed[name] = named(name, fault)

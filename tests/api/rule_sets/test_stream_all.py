@@ -67,6 +67,37 @@ def test_each_has_the_matches_of_its_own_stream(case, output, data):
     assert {name: str(rows.to_pylist()) for name, rows in together.finish().items()} == last
 
 
+ROW_PATTERNS = {
+    "falls": "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(ts) AS at, MATCH_NUMBER() AS number "
+    "PATTERN (S DOWN+) WITHIN 6 DEFINE DOWN AS x < PREV(x))",
+    "or": "MATCH_RECOGNIZE (ORDER BY ts MEASURES FIRST(ts) AS at, LAST(ts) AS until AFTER MATCH SKIP TO NEXT ROW "
+    "PATTERN (A B C | A) WITHIN 4 DEFINE A AS type = 'A', B AS type <> 'A', C AS x > 1)",
+    "all rows": "MATCH_RECOGNIZE (ORDER BY ts MEASURES CLASSIFIER() AS variable ALL ROWS PER MATCH "
+    "PATTERN (A B+?) WITHIN 3 DEFINE A AS type = 'A', B AS x >= 1)",
+}
+
+
+@examples(15, 200)
+@given(st.lists(st.sampled_from([*ROW_PATTERNS]), min_size=1, unique=True), st.sampled_from(("drop", "rows")), st.integers(0, 2**32 - 1))
+def test_row_patterns_have_the_matches_of_their_own_streams(names, late, seed):
+    random = np.random.default_rng(seed)
+    schema = pa.schema({"ts": pa.int64(), "type": pa.string(), "k": pa.int64(), "x": pa.int64()})
+    pairs = {"one": "PATTERN SEQ(A a, B b) WITHIN 4", "other": "PATTERN SEQ(A a, C b) WITHIN 4"}
+    rules = {name: ROW_PATTERNS[name] for name in names}
+    rules = rules | pairs if random.random() < 0.5 else pairs | rules
+    keywords = {"lateness": int(random.integers(0, 3)), "late": late}
+    alone = {name: cep.stream(rule, schema, **keywords) for name, rule in rules.items()}
+    together, time = cep.stream_all(rules, schema, split=True, **keywords), 0
+    assert together.schema == {name: live.schema for name, live in alone.items()}
+    for _ in range(5):
+        columns = {"type": random.choice(list("ABC"), 6), "k": random.integers(0, 2, 6), "x": random.integers(0, 4, 6)}
+        part = pa.table({"ts": time + random.integers(0, 6, 6), **columns}, schema)
+        time += int(random.choice([0, 3, 20]))
+        assert together.push(part) == {name: live.push(part) for name, live in alone.items()}
+        together = cep.stream_all.load(together.save()) if random.random() < 0.4 else together
+    assert together.finish() == {name: live.finish() for name, live in alone.items()}
+
+
 def test_one_table_names_the_patterns():
     live = cep.stream_all(RULES, SCHEMA)
     parts = [live.push(STEPS.slice(row, 2)) for row in range(0, 6, 2)] + [live.finish()]
@@ -175,6 +206,10 @@ def test_a_finished_stream_takes_no_events():
     [
         ({"a": "PATTERN SEQ(View v, Buy b)"}, {}, "pattern 'a': "),
         ({"a": "PATTERN SEQ(v) WHERE v.nothing > 1 WITHIN 5", "b": "PATTERN SEQ(v"}, {}, "pattern 'b'"),
+        (RULES | {"x": ROW_PATTERNS["falls"].replace("WITHIN 6", "")}, {}, "pattern 'x': "),
+        ({"a": RULES["left"], "x": ROW_PATTERNS["falls"].replace("DOWN+)", "DOWN+ $)")}, {}, "pattern 'x': "),
+        ({"x": ROW_PATTERNS["or"]}, {"output": "count"}, "pattern 'x': "),
+        ({"x": ROW_PATTERNS["or"], "a": "PATTERN SEQ(a) WITHIN 2"}, {"nulls": "drop"}, "nulls="),
         (RULES, {"late": "row"}, "late='row' is unknown; expected one of drop, error, rows"),
         (RULES, {"idle": "3 seconds"}, "needs the length of its ticks"),
         ({"a": "PATTERN SEQ(View v) WITHIN 5 RETURN v.ts AS event"}, {"late": "rows"}, "late='rows' adds a column 'event'"),
