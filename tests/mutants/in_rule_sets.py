@@ -15,6 +15,7 @@ _FILTERS = "spark_glue/gpu_cep_spark/narrowing/rule_filters.py"
 _MATCH_ALL, _SPARK = ("tests/api/rule_sets/test_match_all.py",), ("tests/spark/rule_sets/test_match_all.py",)
 
 _STREAMS, _STREAM_ALL = "gpu_cep/rule_sets/streams.py", ("tests/api/rule_sets/test_stream_all.py",)
+_CHANGED = ("tests/api/rule_sets/test_changed_rules.py",)
 
 _PART = "        with suppress(CepError):\n            pairs = pair_rows("
 _CROWDED, _LISTS = "gpu_cep/engine/rule_sets/crowded_rows.py", "gpu_cep/engine/rule_sets/row_lists.py"
