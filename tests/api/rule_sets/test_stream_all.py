@@ -67,6 +67,18 @@ def test_each_has_the_matches_of_its_own_stream(case, output, data):
     assert {name: str(rows.to_pylist()) for name, rows in together.finish().items()} == last
 
 
+def test_events_that_are_looked_up_keep_their_numbers():
+    rules = {"x": "PATTERN SEQ(A a, B b) WITHIN 5", "y": "PATTERN SEQ(C a, D b) WITHIN 5"}
+    live = cep.stream_all(rules, SCHEMA, output="indices", split=True)
+    for begin, numbers in ((0, (2, 4, 0, 3)), (10, (8, 10, 6, 9))):
+        found = live.push(pa.table({"ts": range(begin, begin + 6), "type": list("CZADBZ")}, SCHEMA))
+        first, second, third, fourth = numbers
+        assert {name: table.to_pylist() for name, table in found.items()} == {
+            "x": [{"a": first, "b": second}],
+            "y": [{"a": third, "b": fourth}],
+        }
+
+
 ROW_PATTERNS = {
     "falls": "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(ts) AS at, MATCH_NUMBER() AS number "
     "PATTERN (S DOWN+) WITHIN 6 DEFINE DOWN AS x < PREV(x))",
