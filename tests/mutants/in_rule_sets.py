@@ -68,6 +68,7 @@ RULE_SETS = (
     Fault("a-rule-reads-the-windows-of-others", _RULE_RUNS, "needed = needed & (times[own.rows] >= since)", "pass", _BUCKETS),
     Fault("events-kept-of-the-last-rule-only", _RULE_RUNS, "np.unique(np.concatenate(kept))", "np.unique(kept[-1])", _BUCKETS),
     Fault("a-bucket-waits-for-rules-that-need-nothing", _LISTS_OF_RULES, "known.since <= self.latest", "True", _BUCKETS),
+    Fault("a-checkpoint-belongs-to-nobody", f"{_STREAMED}/packing.py", "        if not place:", "        if place < 0:", _BUCKETS),
     Fault("a-changed-rule-goes-on", _RULE_STATES, 'rows[name]["query"] != digest', "False", _BUCKETS),
     Fault("numbers-of-rules-forgotten", _RULE_STATES, "plain = known.is_new and not state.over", "plain = True", _BUCKETS),
     Fault("late-events-counted-by-each-group", _RULE_BUCKETS, "new if place == 0 else", "new if True else", _BUCKETS),

@@ -19,10 +19,10 @@ from gpu_cep.errors import CepError
 from gpu_cep.live.steps import no_matches
 from gpu_cep.rule_sets.tables import join_results, with_late_of_no_pattern
 from gpu_cep_spark.streaming.arrivals import take_in_time
-from gpu_cep_spark.streaming.packing import group_of_bucket, rows_of_pieces, write_chunk
+from gpu_cep_spark.streaming.packing import OWNER, group_of_bucket, rows_of_pieces, write_chunk
 from gpu_cep_spark.streaming.rule_states import RuleState
 from gpu_cep_spark.streaming.runs import run_bucket
-from gpu_cep_spark.streaming.state import TICKS, Bucket, New, Store, read_bucket, write_bucket
+from gpu_cep_spark.streaming.state import TICKS, Bucket, New, Store, own_checkpoint, read_bucket, write_bucket
 from gpu_cep_spark.streaming.work import LiveGroup, LiveWork
 from gpu_cep_spark.tasks.devices import use_device_of_task
 from gpu_cep_spark.tasks.results import as_promised, in_batches, naming_pattern
@@ -53,7 +53,7 @@ def match_bucket(
     work
         The work.
     number
-        The number of the bucket, which says to which group of queries it belongs.
+        The number of the bucket, which says to which group of queries it belongs. That of :data:`OWNER` gives nothing.
     state
         The fields of a :class:`Store`; the state is changed.
     arrived
@@ -67,6 +67,10 @@ def match_bucket(
         Any error of the engine, with the pattern or its name added to the message; EventError if the state is another query's.
     """
     store = Store(*state)
+    if number == OWNER:
+        with _naming(work.groups[0]):
+            own_checkpoint(work, store)
+        return
     use_device_of_task(TaskContext.get(), os.environ)
     place = group_of_bucket(number, work.partitions, work.queries)
     # a bucket that no group has was written by other queries, which reading it says

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Buckets in each partition of the state, of a query by itself.
 # A run in one takes milliseconds even of few events; all of its events lie in memory at once.
 BUCKETS_PER_PARTITION = 8
+# The bucket without events that says whose a checkpoint is. Every query has it; buckets of events have numbers from 0 on.
+OWNER = -1
 # The bytes of events that a task packs at a time.
 PORTION = 1 << 26
 # The seed of the hash by which Spark chooses a row's partition.
@@ -78,7 +80,7 @@ class Packing:
 
 
 def pack_partition(packing: Packing, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the events of a Spark partition, packed by group and bucket.
+    """Give the events of a Spark partition, packed by group and bucket; before them a row for :data:`OWNER`, if there are events.
 
     Raises
     ------
@@ -86,7 +88,9 @@ def pack_partition(packing: Packing, batches: Iterable[pa.RecordBatch]) -> Itera
         An event has no timestamp.
     """
     buckets = buckets_of_groups(packing.partitions, [group.queries for group in packing.groups])
-    for table in _portions(batches):
+    for place, table in enumerate(_portions(batches)):
+        if not place:
+            yield _rows([OWNER], [b""])
         _refuse_untimed(packing, table)
         typed = table if table.schema == packing.schema else table.cast(packing.schema)
         for group, numbers in zip(packing.groups, buckets, strict=True):

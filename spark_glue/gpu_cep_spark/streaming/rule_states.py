@@ -97,7 +97,7 @@ def read_states(work: LiveWork, group: LiveGroup, written: bytes) -> tuple[tuple
     """
     if _is_of_rules(written) != (group.first.name is not None):
         kind = "the patterns of a rule set" if group.first.name is None else "one pattern, and no rule set"
-        raise EventError(f"the checkpoint holds events that are kept for {kind}; {_OWN_CHECKPOINT}")
+        raise EventError(f"the checkpoint belongs to {kind}; {_OWN_CHECKPOINT}")
     if group.first.name is None:
         return _read_one(group.first, written)
     told, table, _ = read_saved(written, _MARK, _FORMAT, "a rule set")
@@ -105,7 +105,7 @@ def read_states(work: LiveWork, group: LiveGroup, written: bytes) -> tuple[tuple
     changed = [*_changes(work, rows)]
     if changed:
         told_changes = ", ".join(changed)
-        raise EventError(f"the checkpoint holds events that are kept for other rules: {told_changes}; {_OWN_CHECKPOINT}")
+        raise EventError(f"the checkpoint belongs to other rules: {told_changes}; {_OWN_CHECKPOINT}")
     clock = Clock(**told["clock"])
     return tuple(_known(rule, rows[name], clock) for name, rule in group.by_name.items()), told
 
@@ -119,9 +119,7 @@ def _read_one(rule: LiveRule, written: bytes) -> tuple[tuple[RuleState, ...], di
     """Return what was written of a query by itself, and what was told of its bucket; raises as :func:`read_states`."""
     told = read_about(written)
     if told["query"] != rule.digest:
-        raise EventError(
-            f"the checkpoint holds events that are kept for another query, whose pattern is {told['pattern']}; {_OWN_CHECKPOINT}"
-        )
+        raise EventError(f"the checkpoint belongs to another query, whose pattern is {told['pattern']}; {_OWN_CHECKPOINT}")
     # an earlier release did not write all of them
     figures = {name: told[name] for name in ("open", "closing") if name in told}
     return (RuleState(read_state(written, rule.live.schema), **figures),), told

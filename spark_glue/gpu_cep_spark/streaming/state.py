@@ -151,6 +151,17 @@ def read_bucket(work: LiveWork, group: LiveGroup, store: Store) -> Bucket:
     return Bucket(rules, **{name: told[name] for name in _FIGURES if name in told})
 
 
+def own_checkpoint(work: LiveWork, store: Store) -> None:
+    """Write to which queries a checkpoint belongs, or check that it belongs to these; raises as :func:`read_bucket`.
+
+    The store is that of the bucket that every query has, which holds what is known of a bucket without events.
+    """
+    group = work.groups[0]
+    known = read_bucket(work, group, store)
+    if not store.about.exists():
+        _write_about(work, group, store, known)
+
+
 def is_settled(live: LiveQuery, known: RuleState, latest: int) -> bool:
     """Return whether nothing becomes certain by time alone: all that events until the `latest` time decide has been answered."""
     clock = known.state.clock
@@ -192,10 +203,15 @@ def write_bucket(work: LiveWork, group: LiveGroup, store: Store, bucket: Bucket,
     if not after.rows and all(known.is_new for known in after.rules):
         store.about.clear()
         return after
-    told = {"buckets": number_of_buckets(work.partitions), "spread": _SPREAD}
-    told |= {name: getattr(after, name) for name in _FIGURES}
-    store.about.update((write_states(work, group, after.rules, told),))
+    _write_about(work, group, store, after)
     return after
+
+
+def _write_about(work: LiveWork, group: LiveGroup, store: Store, bucket: Bucket) -> None:
+    """Write what is known of a bucket beside its events."""
+    told = {"buckets": number_of_buckets(work.partitions), "spread": _SPREAD}
+    told |= {name: getattr(bucket, name) for name in _FIGURES}
+    store.about.update((write_states(work, group, bucket.rules, told),))
 
 
 def _is_worth_writing(group: LiveGroup, bucket: Bucket, kept: int) -> bool:

@@ -211,10 +211,10 @@ def test_another_rule_set_is_refused_by_the_names_of_its_rules():
     operator.batch(told((0, "A", 1, 1)))
     own = "start this query with a checkpointLocation of its own"
     for others, message in (
-        ({**RULES, "more": PAIRS}, "for other rules: 'more' is new; "),
-        ({name: RULES[name] for name in ("near", "by j")}, "for other rules: 'far' is not there any more; "),
-        ({**RULES, "far": PAIRS.replace("5", "8")}, "for other rules: 'far' was another query; "),
-        ({**RULES, "by j": PAIRS.replace("[k]", "[k] AND [j]")}, "for other rules: 'by j' was another query; "),
+        ({**RULES, "more": PAIRS}, "belongs to other rules: 'more' is new; "),
+        ({name: RULES[name] for name in ("near", "by j")}, "belongs to other rules: 'far' is not there any more; "),
+        ({**RULES, "far": PAIRS.replace("5", "8")}, "belongs to other rules: 'far' was another query; "),
+        ({**RULES, "by j": PAIRS.replace("[k]", "[k] AND [j]")}, "belongs to other rules: 'by j' was another query; "),
     ):
         operator.work = operator_of(others).work
         with pytest.raises(EventError, match=message + own):
@@ -231,8 +231,50 @@ def test_a_rule_set_does_not_go_on_with_the_state_of_one_pattern_nor_the_other_w
         operator = Operator(before)
         operator.batch(told((0, "A", 1, 1)))
         operator.work = after
-        with pytest.raises(EventError, match=f"events that are kept for {message}"):
+        with pytest.raises(EventError, match=f"the checkpoint belongs to {message}"):
             operator.batch(told((1, "B", 1, 1)))
+
+
+def test_another_rule_set_is_refused_also_if_no_bucket_with_events_is_called():
+    operator = operator_of({"counted": COUNTED.format("A", "B"), "near": PAIRS})
+    operator.batch(told((0, "A", 1, 1)))
+    operator.batch(told((1, "C", 1, 1)))
+    operator.idle(START // TICKS + 60_000)
+    kept = {number for number, bucket in operator.buckets.items() if not bucket.is_empty()}
+    assert kept, "a window of a number of events keeps some"
+    assert not any(bucket.timers for bucket in operator.buckets.values())
+    others = operator_of({"near": PAIRS})
+    others.batch(told((70, "A", 1, 1)))
+    assert not kept & others.buckets.keys(), "Spark calls none of those that have the events"
+    operator.work = others.work
+    with pytest.raises(EventError, match="belongs to other rules: 'counted' is not there any more; "):
+        operator.batch(told((70, "A", 1, 1)))
+
+
+def test_a_rule_set_that_keeps_no_event_has_its_checkpoint_nevertheless():
+    operator = operator_of(RULES)
+    operator.batch(told((0, "A", 1, 1)))
+    operator.idle(FOR_EVER)
+    assert operator.is_empty()
+    operator.work = operator_of({**RULES, "more": PAIRS}).work
+    with pytest.raises(EventError, match="belongs to other rules: 'more' is new; "):
+        operator.batch(told((1, "B", 1, 1)))
+    operator.work = asked(PAIRS, SCHEMA)[1]
+    with pytest.raises(EventError, match="belongs to the patterns of a rule set; "):
+        operator.batch(told((1, "B", 1, 1)))
+
+
+def test_a_checkpoint_that_says_nothing_of_its_rules_is_that_of_those_that_go_on_with_it():
+    operator = operator_of(RULES)
+    operator.batch(told((0, "A", 1, 1)))
+    # an earlier release wrote nothing but buckets with events
+    operator.owner.about.clear()
+    operator.batch(told((1, "B", 1, 1)))
+    operator.idle(FOR_EVER)
+    assert sorted(operator.found["pattern"].to_pylist()) == ["by j", "far", "near"]
+    operator.work = operator_of({"near": PAIRS}).work
+    with pytest.raises(EventError, match="belongs to other rules: 'by j' is not there any more, 'far' is not there any more; "):
+        operator.batch(told((2, "B", 1, 1)))
 
 
 def test_a_rule_that_fails_is_named():

@@ -48,7 +48,7 @@ def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(spark: SparkSe
     write(tmp_path / "in", end(), 1)
     with pytest.raises(StreamingQueryException) as refused:
         run(cep.gpu_match_all(source(spark, tmp_path / "in"), others, late="rows", order_by=ORDER), tmp_path)
-    assert "for other rules: 'new' is new, 'long' is not there any more, 'near' was another query; start this query" in str(refused.value)
+    assert "to other rules: 'new' is new, 'long' is not there any more, 'near' was another query; start this query" in str(refused.value)
     progress += run(cep.gpu_match_all(source(spark, tmp_path / "in"), RULES, late="rows", order_by=ORDER), tmp_path)
     rows = spark.read.parquet(str(tmp_path / "found"))
     assert rows.schema.names == found.schema.names

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep_spark.streaming.buckets import match_bucket
 from gpu_cep_spark.streaming.frames import packing_of
-from gpu_cep_spark.streaming.packing import pack_partition, unpack_partition
+from gpu_cep_spark.streaming.packing import OWNER, pack_partition, unpack_partition
 from gpu_cep_spark.streaming.state import TICKS
 from gpu_cep_spark.streaming.work import LiveWork
 from gpu_cep_spark.tasks.spill import stream_hashes
@@ -69,12 +69,13 @@ class Bucket:
 
 @dataclass
 class Operator:
-    """The operator; `frames` are what it gave, and `late` says which of the events that came were late."""
+    """The operator; `frames` are what it gave. Of its buckets, `owner` has no events."""
 
     work: LiveWork
     delay: int = 0
     watermark: int = 0
     buckets: dict[int, Bucket] = field(default_factory=dict)
+    owner: Bucket = field(default_factory=Bucket)
     frames: list[Any] = field(default_factory=list)
     latest: int = 0
 
@@ -133,7 +134,7 @@ class Operator:
         return pack_partition(packing_of(work, named.schema), named.to_batches())
 
     def _call(self, number: int, given: Any) -> None:
-        bucket = self.buckets.setdefault(number, Bucket())
+        bucket = self.owner if number == OWNER else self.buckets.setdefault(number, Bucket())
         self.frames += match_bucket(self.work, number, (bucket.about, bucket.chunks, bucket, bucket.marks), given, self.watermark)
 
 

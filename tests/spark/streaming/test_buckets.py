@@ -315,7 +315,7 @@ def test_the_state_of_another_query_is_refused():
     operator.batch(events_at(START, kinds="A"))
     for other in (PAIRS.replace("5", "6"), PAIRS.replace("a.ts AS a", "a.k AS a")):
         operator.work = asked(other, EVENTS)[1]
-        with pytest.raises(EventError, match=r"kept for another query, whose pattern is .*WITHIN 5 .*a checkpointLocation of its own"):
+        with pytest.raises(EventError, match=r"belongs to another query, whose pattern is .*WITHIN 5 .*a checkpointLocation of its own"):
             operator.batch(events_at(START + 1, kinds="B"))
 
 

@@ -212,7 +212,7 @@ def test_the_state_of_another_pattern_is_refused():
     operator.batch(rows_at(0, x=[1]))
     for other in (FALLS.replace("5", "6"), FALLS.replace("LAST(x)", "LAST(ts)"), FALLS.replace("S D+", "S D")):
         operator.work = asked(other, SCHEMA)[1]
-        with pytest.raises(EventError, match=r"for another query, whose pattern is MATCH_RECOGNIZE .* a checkpointLocation of its own"):
+        with pytest.raises(EventError, match=r"to another query, whose pattern is MATCH_RECOGNIZE .* a checkpointLocation of its own"):
             operator.batch(rows_at(1, x=[1]))
     operator.work = asked(FALLS.replace("PATTERN (S D+)", "PATTERN ( S  D+ )"), SCHEMA, every="1 second")[1]
     operator.batch(rows_at(1, x=[0]))

@@ -81,7 +81,7 @@ def test_another_time_to_live_is_another_question():
     operator = operator_of(TREND, time_to_live="4 seconds")
     operator.batch(events_at(START, kinds="A"))
     operator.work = asked(TREND, EVENTS, time_to_live="5 seconds")[1]
-    with pytest.raises(EventError, match="kept for another query"):
+    with pytest.raises(EventError, match="belongs to another query"):
         operator.batch(events_at(START + 1, kinds="B"))
 
 
