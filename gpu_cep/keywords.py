@@ -174,12 +174,8 @@ class ExplainOptions(RoleOptions, ExplainChoices, total=False):
     """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain` takes."""
 
 
-class PlanOptions(RoleOptions, PlanChoices, total=False):
-    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.explain_all` takes."""
-
-
-class StreamOptions(PlanOptions, total=False):
-    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.stream` takes."""
+class StreamOptions(RoleOptions, PlanChoices, total=False):
+    """The keywords of :func:`gpu_cep.match` that :func:`gpu_cep.stream` and :func:`gpu_cep.explain_all` take."""
 
     timeouts: bool
     detected_at: bool

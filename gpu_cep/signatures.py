@@ -79,6 +79,10 @@ _ELSEWHERE = {
     "where": "conditions stand in the pattern: WHERE a.x > b.x",
     "result": "match() takes result=; a DataFrame of Spark is collected by .toPandas() or .toArrow()",
     **dict.fromkeys(("after", "skip", "after_match_skip"), "after_match= says which matches are kept: all, skip_past_last, skip_to_next"),
+    **{name: f"streams take {name}=: stream() and stream_all(), and Spark's functions" for name in ("emit", "every", "late")},
+    "lateness": "stream() and stream_all() take lateness=; of a streaming DataFrame withWatermark() says how late events may come",
+    "idle": "stream() and stream_all() take idle=; to a streaming DataFrame gpu_cep.heartbeats() gives a clock",
+    "time_to_live": "streams of one pattern take time_to_live=: stream(), and gpu_match() of a streaming DataFrame",
     "limit": "limit_per_start= keeps some matches of each first event, and max_matches= makes too many an error",
 }
 

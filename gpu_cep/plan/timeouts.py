@@ -44,9 +44,8 @@ def as_open_runs(plan: EventPlan) -> EventPlan:
 def check_kinds(query: BoundPattern, settings: Settings) -> None:
     """Raise UnsupportedError, which names all reasons, if timeouts are asked for and a query has none."""
     if settings.timeouts:
-        raise UnsupportedError(
-            [Diagnostic("timeouts=True is not supported here; supported: match(), gpu_match(), stream() and stream_all()")]
-        )
+        known = "match(), gpu_match(), stream(), stream_all(), and gpu_match_all() of streams"
+        raise UnsupportedError([Diagnostic(f"timeouts=True is not supported here; supported: {known}")])
     if settings.kind is None:
         return
     faults = []

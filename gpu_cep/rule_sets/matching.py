@@ -18,7 +18,7 @@ from gpu_cep.errors import (
     nearest,
     warn_caller,
 )
-from gpu_cep.keywords import MatchOptions, PlanOptions
+from gpu_cep.keywords import MatchOptions, StreamOptions
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.rule_sets.explain import RuleSetExplanation, explain_rules
 from gpu_cep.rule_sets.plans import PlannedRule, PlannedRules, plan_rules
@@ -185,9 +185,16 @@ def report_failures(failed: Mapping[str, CepError], failures: MutableMapping[str
         warn_caller(str(fault), FailedPatternWarning)
 
 
-@takes_keywords(match, PlanOptions)
+@takes_keywords(match, StreamOptions)
 def explain_all(
-    events: Any, patterns: Mapping[str, Pattern | Rule], *, rare: str | Sequence[str] | None = None, **keywords: Unpack[PlanOptions]
+    events: Any,
+    patterns: Mapping[str, Pattern | Rule],
+    *,
+    rare: str | Sequence[str] | None = None,
+    emit: str = "certain",
+    every: float | str | None = None,
+    late: str = "drop",
+    **keywords: Unpack[StreamOptions],
 ) -> RuleSetExplanation | SparkRuleSetExplanation:
     """Explain how many patterns will be answered, and what they share; the result prints itself.
 
@@ -200,6 +207,8 @@ def explain_all(
         share events in the state.
     rare
         As in :func:`gpu_match_all`, for a Spark DataFrame.
+    emit, every, late
+        As in :func:`gpu_match_all`, for a streaming DataFrame.
     **keywords
         As in :func:`match_all`.
 
@@ -212,9 +221,11 @@ def explain_all(
     ------
     PatternError
         `patterns` is no mapping of names to patterns, or `rare` names no variables of theirs.
-        Or a match of a pattern may bind none of the variables that `rare` names.
+        Or a match of a pattern may bind none of the variables that `rare` names. Or a keyword
+        of streams has a value that it does not take, or the DataFrame is no stream.
     UnsupportedError
-        `rare` is given, and the events are no Spark DataFrame, or none can be left out.
+        `rare` or a keyword of streams is given, and the events are no Spark DataFrame; or
+        `rare` is, and no events can be left out.
     EventError
         The events cannot be read.
     """
@@ -224,8 +235,20 @@ def explain_all(
     if spark is not None and isinstance(events, spark.DataFrame):
         from gpu_cep_spark.rule_sets.explain import explain_spark_rules
 
-        return explain_spark_rules(events, rules, rare, keywords)
+        return explain_spark_rules(events, rules, rare, {"emit": emit, "every": every, "late": late}, keywords)
+    _refuse_of_spark(rare, {"emit": emit != "certain", "every": every is not None, "late": late != "drop"})
+    return explain_rules(plan_rules(events, rules, keywords), rules, keywords.get("threads"))
+
+
+def _refuse_of_spark(rare: object, of_streams: Mapping[str, bool]) -> None:
+    """Raise UnsupportedError for keywords of Spark DataFrames; `of_streams` says which of those for streams are given."""
+    faults = []
     if rare is not None:
         message = "rare= is for Spark DataFrames, whose events are shuffled; in this process rare events are found by themselves"
-        raise UnsupportedError([Diagnostic(message, hint="leave rare= out")])
-    return explain_rules(plan_rules(events, rules, keywords), rules, keywords.get("threads"))
+        faults.append(Diagnostic(message, hint="leave rare= out"))
+    for name, is_given in of_streams.items():
+        if is_given:
+            message = f"{name}= is for a streaming DataFrame of Spark, and these events are a table"
+            faults.append(Diagnostic(message, hint=f"leave {name}= out; in this process stream_all() takes it"))
+    if faults:
+        raise UnsupportedError(faults)

@@ -130,13 +130,14 @@ def gpu_match_all(
     check_kind(gpu_match_all, df, {"worker_memory": worker_memory, "rare": rare}, {"emit": emit, "every": every, "late": late})
     if df.isStreaming:
         planned, failed = plan_streamed_rules(rules, keywords, df, Arrival(late=late, every=every, emit=emit))
+        if split:
+            of_stream: dict[str, Any] = {"emit": emit, "every": every, "late": late, **keywords}
+            streams, further = _streams_of_their_own(df, {name: rules[name] for name in planned}, of_stream)
+            failed |= further
         _refuse_failed(failed, rules, on_error)
-        of_stream: dict[str, Any] = {"emit": emit, "every": every, "late": late, **keywords}
-        streams = (
-            _streams_of_their_own(df, {name: rules[name] for name in planned}, of_stream) if split else match_rules_of_stream(df, planned)
-        )
+        found = streams if split else match_rules_of_stream(df, planned)
         report_failures(failed, failures)
-        return streams
+        return found
     zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
     queries, failed = plan_spark_rules(rules, keywords, arrow_schema(df.schema, zone))
     _refuse_failed(failed, rules, on_error)
@@ -161,9 +162,22 @@ def gpu_match_all(
     return reduce(DataFrame.unionAll, frames)
 
 
-def _streams_of_their_own(df: DataFrame, rules: Mapping[str, Rule], keywords: Mapping[str, Any]) -> dict[str, DataFrame]:
-    """Return a streaming DataFrame for each rule, which is started by itself, so that there is nothing to share."""
-    return {name: gpu_match(df, rule.pattern, **{**keywords, **rule.options}) for name, rule in rules.items()}
+def _streams_of_their_own(
+    df: DataFrame, rules: Mapping[str, Rule], keywords: Mapping[str, Any]
+) -> tuple[dict[str, DataFrame], dict[str, CepError]]:  # fmt: skip
+    """Return a streaming DataFrame for each rule by name, and the errors of the others.
+
+    Each is started by itself, so that there is nothing to share, not even a watermark.
+    """
+    streams: dict[str, DataFrame] = {}
+    failed: dict[str, CepError] = {}
+    for name, rule in rules.items():
+        try:
+            with naming(name):
+                streams[name] = gpu_match(df, rule.pattern, **{**keywords, **rule.options})
+        except CepError as fault:
+            failed[name] = fault
+    return streams, failed
 
 
 def _refuse_failed(failed: Mapping[str, CepError], rules: Mapping[str, Rule], on_error: OnError) -> None:

@@ -60,15 +60,7 @@ class StreamedGroup:
 def plan_streamed_rules(
     rules: Mapping[str, Rule], keywords: Mapping[str, Any], df: DataFrame, arrival: Arrival
 ) -> tuple[dict[str, StreamedRule], dict[str, CepError]]:  # fmt: skip
-    """Return the rules that are asked of a streaming DataFrame by name, and the errors of the others.
-
-    Raises
-    ------
-    UnsupportedError
-        Spark keeps no watermark of the timestamps, or has not the state store that is needed.
-    PatternError
-        The rules do not go by one watermark.
-    """
+    """Return the rules that are asked of a streaming DataFrame by name, and the errors of the others."""
     schema = arrow_schema(df.drop(HEARTBEAT).schema, ZONE)
     planned: dict[str, StreamedRule] = {}
     failed: dict[str, CepError] = {}
@@ -78,10 +70,21 @@ def plan_streamed_rules(
                 planned[name] = _plan_rule(name, rule, keywords, schema, arrival)
         except CepError as fault:
             failed[name] = fault
-    if planned:
-        refuse_other_clocks({name: each.rule.live for name, each in planned.items()})
-        check_source(df, next(iter(planned.values())).query.plan)
     return planned, failed
+
+
+def check_one_stream(df: DataFrame, planned: Mapping[str, StreamedRule]) -> None:
+    """Check that one stateful query can have all rules.
+
+    Raises
+    ------
+    UnsupportedError
+        Spark keeps no watermark of the timestamps, or has not the state store that is needed.
+    PatternError
+        The rules do not go by one watermark.
+    """
+    refuse_other_clocks({name: each.rule.live for name, each in planned.items()})
+    check_source(df, next(iter(planned.values())).query.plan)
 
 
 def _plan_rule(name: str, rule: Rule, keywords: Mapping[str, Any], schema: pa.Schema, arrival: Arrival) -> StreamedRule:
@@ -121,8 +124,11 @@ def match_rules_of_stream(df: DataFrame, planned: Mapping[str, StreamedRule]) ->
     Raises
     ------
     PatternError
-        The results have not the same columns.
+        The results have not the same columns, or the rules do not go by one watermark.
+    UnsupportedError
+        As :func:`check_one_stream`.
     """
+    check_one_stream(df, planned)
     every = [each.rule.live for each in planned.values()]
     check_columns({name: each.rule.live.result for name, each in planned.items()})
     events = without_heartbeats(df, every[0].schema.names[every[0].plan.query.timestamp])

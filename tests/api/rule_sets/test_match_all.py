@@ -374,6 +374,10 @@ def test_the_explanation_says_what_is_shared_and_what_is_wrong():
     assert "error: line 1, column 17: pattern 'd': " in told
     with pytest.raises(cep.UnsupportedError, match=r"(?s)rare= is for Spark DataFrames.*leave rare= out"):
         cep.explain_all(events, rules, rare="a")
+    with pytest.raises(cep.UnsupportedError, match=r"(?s)every= is for a streaming .*stream_all\(\) takes it.*late= is for a streaming"):
+        cep.explain_all(events, rules, late="error", every=5)
+    for name, fault in cep.explain_all(events, {"a": same, "b": other}, timeouts=True).failed.items():
+        assert str(fault).startswith(f"pattern {name!r}: timeouts=True is not supported here")
 
 
 def test_little_memory_makes_each_run_alone(tmp_path):

@@ -23,6 +23,8 @@ RULES: dict[str, str | cep.Rule] = {
     "near": cep.Rule("PATTERN SEQ(B a, C b) WITHIN 1 second RETURN a.x AS x, b.ts AS at", {"after_match": "skip_past_last"}),
 }
 ORDER = ["type", "x", "k"]
+PLAIN = "PATTERN SEQ(A a, B b) WITHIN 5 seconds"
+ROBUST = "PATTERN SEQ(A a, B b) WHERE robust_skip_till_next_match { a.x < b.x }"
 
 
 @pytest.fixture
@@ -79,8 +81,35 @@ def test_what_shares_events_is_explained(stream: DataFrame) -> None:
         "one stateful query; events in one bucket, on one core: they are one stream: rising, near",
         "one stateful query; events by x; 1 of them with more keys, by which equal rows are equal in these: long, equal",
     ]
-    with pytest.raises(UnsupportedError, match="rare= has no meaning for a streaming DataFrame"):
-        cep.explain_all(stream, RULES, rare="a")
+    assert str(cep.explain_all(stream, RULES, every="1 second", late="rows", emit="window", timeouts=True)).count("one stateful query") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"rare": "a"}, UnsupportedError, "rare= has no meaning for a streaming DataFrame"),
+        ({"late": "drpo"}, PatternError, "late='drpo' is unknown; .*\n.*did you mean 'drop'"),
+        ({"emit": "windows"}, PatternError, "emit='windows' is unknown; .*\n.*did you mean 'window'"),
+        ({"time_to_live": "1 day"}, TypeError, "unexpected keyword argument 'time_to_live'; streams of one pattern take time_to_live="),
+        ({"timestamp": "k"}, UnsupportedError, "timestamp column 'k' is DOUBLE, of which Spark keeps no watermark"),
+    ],
+)
+def test_what_a_stream_cannot_be_asked_is_not_explained_either(
+    stream: DataFrame, options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    rules = {"pairs": PLAIN if "timestamp" not in options else "PATTERN SEQ(A a, B b) WITHIN 5"}
+    for ask in (cep.explain_all, cep.gpu_match_all):
+        with pytest.raises(error, match=message):
+            ask(stream, rules, **options)
+
+
+def test_faults_of_rules_are_explained_with_the_keywords_of_the_stream(stream: DataFrame) -> None:
+    rules = {"pairs": PLAIN, "robust": f"{ROBUST} WITHIN 5 seconds"}
+    told = cep.explain_all(stream, rules, timeouts=True, every="soon")
+    assert "every='soon' is no length of time" in str(told.failed["pairs"])
+    told = cep.explain_all(stream, rules, timeouts=True)
+    assert [*told.failed] == ["robust"]
+    assert [each.patterns for each in told.shared] == [("pairs",)]
 
 
 @pytest.mark.parametrize(
@@ -127,9 +156,25 @@ def test_patterns_with_an_error_may_be_left_out_and_results_be_apart(stream: Dat
     assert list(failures) == ["loose"]
 
 
-def test_keywords_of_streams_are_refused_for_a_batch(spark: SparkSession) -> None:
+def test_streams_that_are_apart_have_watermarks_of_their_own(stream: DataFrame) -> None:
+    rules = {"pairs": PLAIN, "dropping": cep.Rule(PLAIN, {"nulls": "drop"})}
+    with pytest.raises(PatternError, match="'pairs' and 'dropping' differ in timestamp=, nulls= or time_unit="):
+        cep.gpu_match_all(stream, rules)
+    assert [*cep.gpu_match_all(stream, rules, split=True)] == ["pairs", "dropping"]
+    timed = stream.withColumn("at", stream["ts"].cast("timestamp_ntz").cast("timestamp"))
+    rules |= {"other": cep.Rule(PLAIN, {"timestamp": "at"})}
+    missing = "pattern 'other': the streaming DataFrame has no watermark on timestamp column 'at'; it has one on 'ts'"
+    with pytest.raises(UnsupportedError, match=missing):
+        cep.gpu_match_all(timed, rules, split=True)
+    failures: dict[str, CepError] = {}
+    assert len(cep.gpu_match_all(timed, rules, split=True, on_error="report", failures=failures)) == 2
+    assert [*failures] == ["other"]
+
+
+@pytest.mark.parametrize("ask", [cep.gpu_match_all, cep.explain_all])
+def test_keywords_of_streams_are_refused_for_a_batch(spark: SparkSession, ask: Any) -> None:
     with pytest.raises(PatternError, match="every= is for a streaming DataFrame"):
-        cep.gpu_match_all(spark.createDataFrame(events(4, seed=1)), RULES, every="1 second")
+        ask(spark.createDataFrame(events(4, seed=1)), RULES, every="1 second")
 
 
 def test_heartbeats_are_no_events(spark: SparkSession, tmp_path: Path) -> None:
