@@ -49,6 +49,9 @@ _ELSEWHERE = {
 _IN_SQL = (*(name for name in SparkOptions.__annotations__ if name not in _ELSEWHERE), "worker_memory")
 # The keyword of many patterns, by name.
 _PATTERNS = "patterns"
+# The time zone in which Spark takes instants from table functions, whatever the session's.
+_ZONE = "UTC"
+_STREAMS = "gpu_match() in SQL keeps no events from one micro-batch to the next; gpu_cep.gpu_match() takes a streaming DataFrame"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,8 @@ def register(spark: SparkSession, name: str = "gpu_match", *, functions: Functio
     go to one task. All rows are shuffled, except those that a WHERE inside
     TABLE(SELECT …) leaves out. :func:`gpu_cep.gpu_match` is better at both: it
     cuts streams into slices, and pushes filters down. If there are no events,
-    Spark does not call the function, and a count has no row.
+    Spark does not call the function, and a count has no row. Spark starts no streaming
+    query with the function, which would match each micro-batch by itself.
 
     Parameters
     ----------
@@ -200,7 +204,7 @@ def _call_all(
     check_columns({rule.name: answer_schema(rule.plan, events) for rule in planned})
     shared = frozenset.intersection(*(frozenset(_keys_of_call(rule.plan)) for rule in planned))
     result = spark_schema(result_of_rules(planned, events))
-    work = Work(planned[0].plan, "", events, {}, tuple(sorted(shared)), batch_schema(result, registration.zone), memory)
+    work = Work(planned[0].plan, "", events, {}, tuple(sorted(shared)), batch_schema(result, _ZONE), memory)
     return _distribute(registration, events.names, work.keys, make_stage(RuleWork(work, planned)), result)
 
 
@@ -215,19 +219,19 @@ def _call(registration: Registration, rows: Any, text: str, options: Options, se
     schema = arrow_schema(rows, registration.zone)
     if is_row_pattern(text):
         asked = NarrowRows.of(text, schema, options, settings)
-        stage, result = _stage_of(registration, asked.work(memory))
+        stage, result = _stage_of(asked.work(memory))
         return _distribute(registration, asked.rows.names, asked.bound.partition_by, stage, result)
     query = NarrowQuery.of(text, schema, options, settings)
     plan, events = query.plan, query.events
     numbers = _keys_of_call(plan)
-    stage, result = _stage_of(registration, Work(plan, pattern_text(text), events, {}, numbers, answer_schema(plan, events), memory))
+    stage, result = _stage_of(Work(plan, pattern_text(text), events, {}, numbers, answer_schema(plan, events), memory))
     return _distribute(registration, events.names, numbers, stage, result)
 
 
-def _stage_of(registration: Registration, work: Work | RowWork) -> tuple[Stage, StructType]:
+def _stage_of(work: Work | RowWork) -> tuple[Stage, StructType]:
     """Return the stage of a call with one pattern, and the schema of its result in Spark."""
     schema = spark_schema(work.result)
-    return make_stage(replace(work, result=batch_schema(schema, registration.zone))), schema
+    return make_stage(replace(work, result=batch_schema(schema, _ZONE))), schema
 
 
 def _distribute(registration: Registration, names: list[str], numbers: tuple[int, ...], stage: Stage, schema: StructType) -> AnalyzeResult:
@@ -237,9 +241,19 @@ def _distribute(registration: Registration, names: list[str], numbers: tuple[int
         stage,
         schema=schema,
         withSinglePartition=not keys,
-        partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(keys)}), {registration.buckets})")] if keys else [],
-        select=[SelectedColumn(quote(name), f"c{number}") for number, name in enumerate(names)],
+        partitionBy=[PartitioningColumn(_of_tables(f"pmod(hash({', '.join(keys)}), {registration.buckets})"))] if keys else [],
+        select=[SelectedColumn(quote(name) if number else _of_tables(quote(name)), f"c{number}") for number, name in enumerate(names)],
     )
+
+
+def _of_tables(expression: str) -> str:
+    """Return an expression of SQL as one that Spark refuses in a streaming query.
+
+    The function is not told whether its table is a stream. Spark refuses `monotonically_increasing_id` there when the query
+    starts, and shows the expression with what it says. Of other tables its optimizer leaves nothing but the given expression,
+    since the identifier is never NULL.
+    """
+    return f"if(monotonically_increasing_id() IS NULL, raise_error('{_STREAMS}'), {expression})"
 
 
 def _carry_stage(stage: Stage, **told: Any) -> AnalyzeResult:

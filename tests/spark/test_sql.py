@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +14,10 @@ from pyspark.sql import SparkSession
 import gpu_cep as cep
 from tests.spark import test_intervals
 from tests.spark.samples import QUERIES, as_set, physical_plan, streams
+from tests.spark.streaming.live_sources import events as live_events
 
 EVENTS = streams(300, seed=1)
+TIMED = live_events(60, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +131,33 @@ def test_patterns_with_keys_of_their_own_meet_in_what_they_share(sql: SparkSessi
     rules = {"one": "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 9", "two": "PATTERN SEQ(A a, B b) WHERE [user] WITHIN 9"}
     found = sql.sql(call_all(rules, output="'count'"))
     assert as_set(found.toArrow()) == as_set(cep.match_all(EVENTS, rules, output="count"))
+
+
+PAIRS = {
+    "by x": "PATTERN SEQ(A a, B b) WHERE [x] WITHIN 5 seconds RETURN b.ts AS at",
+    "all": "PATTERN SEQ(A a, B b) WITHIN 5 seconds RETURN b.ts AS at",
+}
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_many_patterns_return_instants_in_any_session(sql: SparkSession, zone: str) -> None:
+    sql.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        cep.register(sql, "match_in_zone")
+        sql.createDataFrame(TIMED).createOrReplaceTempView("timed")
+        found = sql.sql(call_all(PAIRS).replace("gpu_match(TABLE(events)", "match_in_zone(TABLE(timed)"))
+        assert as_set(found.toArrow()) == as_set(cep.match_all(TIMED, PAIRS))
+    finally:
+        sql.conf.unset("spark.sql.session.timeZone")
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_spark_starts_no_stream_with_the_function(sql: SparkSession, tmp_path: Path, name: str) -> None:
+    sql.readStream.format("rate").load().selectExpr("timestamp AS ts", "'A' AS type", "value AS x").createOrReplaceTempView("live")
+    for query in (call(PAIRS[name], "live"), call_all({name: PAIRS[name]}).replace("events", "live")):
+        writing = sql.sql(query).writeStream.format("noop").option("checkpointLocation", str(tmp_path))
+        with pytest.raises(AnalysisException, match=r"(?s)streaming.* gpu_cep.gpu_match\(\) takes a streaming DataFrame"):
+            writing.start()
 
 
 @pytest.mark.parametrize(
