@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.errors import Diagnostic, UnsupportedError
@@ -31,5 +33,24 @@ def refuse_unbounded(plan: Plan, asked: str, *, expires: bool) -> None:
 
 
 def earliest_open(watermark: Tick, window: Tick) -> Tick:
-    """Return the earliest time whose window is not surely over; `watermark` is a time up to which all events are known."""
-    return window_begin(following(watermark), window)
+    """Return the earliest time whose window is not over; `watermark` is a time up to which all events are known.
+
+    The window of a time is over once the watermark has reached the time plus the length, and no later event is in the window.
+    """
+    later = following(watermark)
+    begin = window_begin(later, window)
+    if isinstance(begin, float) and math.isfinite(begin) and math.isfinite(later):
+        return _first_open(begin, float(later), float(watermark), float(window))
+    return begin
+
+
+def _first_open(begin: float, later: float, watermark: float, window: float) -> float:
+    """Return the first float whose window is not over, which lies at most some rounding before `begin`, and not behind `later`."""
+    over, still_open = begin - 4 * math.ulp(max(abs(later), window)), later
+    while math.nextafter(over, math.inf) < still_open:
+        middle = over + (still_open - over) / 2
+        if later - middle > window and middle + window <= watermark:
+            over = middle
+        else:
+            still_open = middle
+    return still_open

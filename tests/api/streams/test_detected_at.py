@@ -60,6 +60,17 @@ def test_the_time_is_that_of_the_last_event_or_of_the_windows_end(pattern, strat
     assert found.column("detected_at").to_pylist() == detected
 
 
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.float32()])
+@pytest.mark.parametrize("length", [2, 10])
+def test_a_window_is_over_at_its_last_time_whatever_type_times_have(kind, length):
+    events = pa.table({"ts": pa.array([1, 2], kind), "type": ["A", "B"]})
+    text = f"PATTERN SEQ(A a, B b, NOT(C c)) WITHIN {length}"
+    assert cep.match(events, text, detected_at=True)["detected_at"].to_pylist() == [1 + length]
+    found = [cep.match(events, text, complete_until=until).num_rows for until in (length, 1 + length)]
+    live = cep.stream(text, events.schema)
+    assert [live.push(events).num_rows, live.advance(length).num_rows, live.advance(1 + length).num_rows] == [0, *found] == [0, 0, 1]
+
+
 def test_files_in_slices_rule_sets_and_batches_say_the_same(tmp_path):
     size = 3_000
     events = pa.table({"ts": range(size), "type": list("ABC") * (size // 3), "k": [row % 7 for row in range(size)]})
