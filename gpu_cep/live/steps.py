@@ -190,7 +190,7 @@ def run_pushed(live: LiveQuery, pushed: Pushed, resources: Resources) -> tuple[S
 def _run_over(live: LiveQuery, state: StreamState, resources: Resources) -> tuple[StreamState, pa.Table]:
     """Return what :func:`certain_matches` does; the state may hold the memory of the events that it left out."""
     assert len(state.times) == state.events.num_rows, "hold_events() puts events into a state"
-    until = None if state.clock.finished else state.clock.watermark
+    until = state.clock.known_until
     if live.rows is not None:
         after, found = certain_rows(live.rows, state, until, resources.threads, live.plan.settings.max_steps, resources.profile)
         return _counted(live, replace(after, clock=replace(state.clock, answered=until)), found.num_rows), found

@@ -347,8 +347,7 @@ class RuleStream:
         if state.events.num_rows:
             after, found = certain_matches(live, state, Resources(self._threads, self._profile))
             return give_up_decided(live, after, self._threads), found
-        until = None if state.clock.finished else state.clock.watermark
-        return replace(state, clock=replace(state.clock, answered=until)), no_matches(live)
+        return replace(state, clock=replace(state.clock, answered=state.clock.known_until)), no_matches(live)
 
     def _refuse_finished(self) -> None:
         if self._clock.finished:

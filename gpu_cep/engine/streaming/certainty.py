@@ -38,6 +38,9 @@ def earliest_open(watermark: Tick, window: Tick) -> Tick:
     The window of a time is over once the watermark has reached the time plus the length, and no later event is in the window.
     """
     later = following(watermark)
+    if watermark == -math.inf:
+        # all other times are infinitely far from it
+        return later
     begin = window_begin(later, window)
     if isinstance(begin, float) and math.isfinite(begin) and math.isfinite(later):
         return _first_open(begin, float(later), float(watermark), float(window))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from io import IOBase
@@ -55,6 +56,11 @@ class Clock:
     finished: bool = False
     latest: Tick | None = None
     expired: int = 0
+
+    @property
+    def known_until(self) -> Tick | None:
+        """Return the time up to which all events are known; None: no event comes any more, since none is behind infinity."""
+        return None if self.finished or self.watermark == math.inf else self.watermark
 
 
 @dataclass(frozen=True, slots=True, eq=False)

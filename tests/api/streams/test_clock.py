@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections import Counter
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -55,6 +57,22 @@ def test_an_idle_stream_of_dates_counts_whole_days(monkeypatch):
     live.push(pa.table({"ts": pa.array([10, 11], pa.int32()).cast(pa.date32()), "type": ["A", "B"]}))
     now[0] = 86_400 * 1.5
     assert (live.advance().num_rows, live.clock.watermark) == (1, 12)
+
+
+@pytest.mark.parametrize("after_match", ["all", "skip_to_next", "skip_past_last"])
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B b)", "SEQ(A a, B b+)", "OR(A a, B b{0,2})"])
+def test_nothing_comes_behind_infinity_and_nothing_comes_out_twice(pattern, after_match):
+    times = [-math.inf, -math.inf, 1.0, 2.0, math.inf, math.inf]
+    events = pa.table({"ts": times, "type": list("ABABAB"), "k": [1] * 6})
+    text = f"PATTERN {pattern} WHERE [k] WITHIN 5"
+    options = {"ties": "position", "after_match": after_match, "output": "indices"}
+    live, rules = cep.stream(text, events.schema, **options), cep.stream_all({"one": text}, events.schema, split=True, **options)
+    found = [live.push(events.slice(row, 2)) for row in (0, 2, 4)]
+    assert min(found[0].num_rows, found[2].num_rows) > 0
+    assert live.kept_events == 0
+    assert [rules.push(events.slice(row, 2))["one"] for row in (0, 2, 4)] == found
+    assert live.finish().num_rows == rules.finish()["one"].num_rows == live.kept_events == 0
+    assert Counter(map(repr, pa.concat_tables(found).to_pylist())) == Counter(map(repr, cep.match(events, text, **options).to_pylist()))
 
 
 def test_times_are_given_as_values_of_the_column():

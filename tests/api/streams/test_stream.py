@@ -38,6 +38,15 @@ def over_time(case: Case) -> Case:
     )
 
 
+def with_infinities(case: Case) -> Case:
+    """The same question over float times of which the least and the greatest are infinite; over others as it is."""
+    if not pa.types.is_floating(case.events.schema.field("ts").type):
+        return case
+    times = ticks_of(case.events)
+    ends = np.select([times == times.min(initial=0), times == times.max(initial=0)], [-np.inf, np.inf], times)
+    return replace(case, events=case.events.set_column(0, "ts", pa.array(ends)))
+
+
 def in_numbers(case: Case) -> bool:
     """Whether a length of time may be a number without a unit."""
     kind = case.events.schema.field("ts").type
@@ -81,6 +90,8 @@ def ticks_of(events: pa.Table) -> np.ndarray:
 
 def check_stream(case: Case, data: st.DataObject) -> None:
     case = over_time(case)
+    if data.draw(st.booleans(), "infinities"):
+        case = with_infinities(case)
     expected(case)  # not too many
     unit = "" if in_numbers(case) else " seconds"
     lateness = data.draw(st.sampled_from((0, 1, 3)), "lateness")
