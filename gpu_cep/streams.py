@@ -100,7 +100,8 @@ class Stream:
         When a match comes out. ``certain``: as soon as no event that may still come can
         change it. ``window``: when its window is over, so that matches come out in the
         order of their first events, as :meth:`push` goes on; with windows of a number of
-        events and `time_to_live`, those of each key do.
+        events and `time_to_live`, or with ``after_match="skip_past_last"``, those of each
+        key do.
     **keywords
         As in :func:`gpu_cep.match`. `max_matches` and `max_steps` bound each run of the engine.
 

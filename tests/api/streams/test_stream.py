@@ -173,6 +173,15 @@ def test_matches_come_in_the_order_of_first_events_if_that_is_asked_for(after_ma
     assert [len(rows) for rows in given] == [0] * 5 + ([1, 1, 0] if after_match != "skip_past_last" else [0, 0, 1])
 
 
+def test_matches_that_do_not_overlap_come_in_the_order_of_first_events_of_each_key():
+    events = pa.table({"ts": [1, 2, 3, 5, 6, 7], "type": list("AABBAB"), "k": [1, 2, 2, 1, 2, 2]}, EVENTS)
+    live = cep.stream(PAIRS, EVENTS, emit="window", after_match="skip_past_last", partition_by="k")
+    given = [live.push(events), *(live.advance(time) for time in range(7, 14))]
+    rows = [[(row["k"], row["a"]) for row in table.to_pylist()] for table in given]
+    # until 9 a match of key 1 may come out that begins behind the first event, and completes before 5
+    assert rows == [[], [], [(2, 2)], [], [(1, 1)], [], [(2, 6)], []]
+
+
 @pytest.mark.parametrize(("after_match", "rows"), [("all", [0, 1, 0, 0, 1, 1]), ("skip_to_next", [0, 0, 0, 0, 1, 1])])
 def test_each_branch_says_when_its_matches_are_certain(after_match, rows):
     live = cep.stream("PATTERN OR(SEQ(A a, B b), SEQ(A a, B c, NOT(C d))) WITHIN 4", EVENTS, after_match=after_match)
