@@ -26,8 +26,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpu_cep.api import Profile, explain, match, parse
+from gpu_cep.api import explain, match
 from gpu_cep.bound_events import Events, events
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import (
     AbsentValueWarning,
     CepError,
@@ -40,6 +41,7 @@ from gpu_cep.errors import (
     UnsupportedError,
 )
 from gpu_cep.keywords import Tuning
+from gpu_cep.lang.parser import parse
 from gpu_cep.progress_tables import progress
 from gpu_cep.rule_sets.files import load_rules
 from gpu_cep.rule_sets.matching import explain_all, match_all

@@ -34,13 +34,12 @@ from gpu_cep.keywords import (
     make_settings,
     read_keywords,
 )
-from gpu_cep.lang.parser import parse
 from gpu_cep.match_runs import find_matches, read_matches
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.settings import memory_bytes
-from gpu_cep.queries.plans import as_query, events_and_pattern, explain_alone, make_plan, refuse_swapped
+from gpu_cep.queries.plans import events_and_pattern, explain_alone, refuse_swapped
 from gpu_cep.queries.runs import MatchCall, check_engine
 from gpu_cep.result_forms import handed_over, result_form
 from gpu_cep.signatures import checks_keywords, takes_keywords
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
 
     from gpu_cep.engine.compressed.compressed import Compressed
     from gpu_cep.queries.plans import Pattern
-
-__all__ = ["Profile", "as_query", "explain", "make_plan", "match", "parse"]
 
 
 @overload

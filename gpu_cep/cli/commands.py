@@ -46,6 +46,7 @@ from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.plan.timeouts import by_kind
+from gpu_cep.queries.plans import as_query, make_plan
 from gpu_cep.queries.row_plans import is_row_pattern
 
 if TYPE_CHECKING:
@@ -332,7 +333,7 @@ def _events(events: Sequence[str], asked: Mapping[str, Any], timestamp_format: s
 def _check_fit(events: Source | pa.Table, text: str, asked: Mapping[str, Any], target: TableTarget) -> None:
     """End the command by an error if the target cannot hold the result; nothing is matched for that."""
     from gpu_cep.engine.answers import answer_schema
-    from gpu_cep.engine.row_patterns.answers import row_pattern_schema
+    from gpu_cep.engine.output.row_patterns import row_pattern_schema
 
     if is_row_pattern(text):
         target.check(row_pattern_schema(bound_rows(events.schema, text, asked), events.schema))
@@ -346,7 +347,7 @@ def _view(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> Mat
     from gpu_cep.display.match_view import view_matches
 
     plan, options, _ = _plan(events, text, asked)
-    return view_matches(plan, api.as_query(text), options)
+    return view_matches(plan, as_query(text), options)
 
 
 def _plan(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> tuple[AnyPlan, Options, pa.Schema]:
@@ -356,8 +357,8 @@ def _plan(events: Source | pa.Table, text: str, asked: Mapping[str, Any]) -> tup
     options, given = read_keywords(asked)
     # rows of both kinds have the same columns
     settings = by_kind(given)[0] if given.timeouts else given
-    held = type_times(events, api.as_query(text), options) if isinstance(events, pa.Table) else events
-    return api.make_plan(text, held.schema, options, settings), options, held.schema
+    held = type_times(events, as_query(text), options) if isinstance(events, pa.Table) else events
+    return make_plan(text, held.schema, options, settings), options, held.schema
 
 
 def _draw_pruning(explanation: Explanation | IntervalExplanation | RowPatternExplanation, target: str) -> None:

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.progress import track
 from rich.spinner import Spinner
 
-from gpu_cep.api import Profile
+from gpu_cep.engine.accounting.profile import Profile
 
 Item = TypeVar("Item")
 
@@ -40,6 +40,6 @@ def watch(what: str) -> Iterator[Profile]:
 
 
 def show_count(items: Iterable[Item], what: str, total: int) -> Iterator[Item]:
-    """Give the items one by one, and show a bar of how many of the `total` are done."""
+    """Yield the items one by one, and show a bar of how many of the `total` are done."""
     console = Console(stderr=True)
     yield from track(items, what, total, console=console, transient=True, disable=not console.is_terminal)

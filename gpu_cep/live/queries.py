@@ -13,7 +13,7 @@ from gpu_cep.engine.adaptive.choice import AlgorithmChooser
 from gpu_cep.engine.answers import answer_schema
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.intervals.statistics import OrderMemory
-from gpu_cep.engine.row_patterns.answers import row_pattern_schema
+from gpu_cep.engine.output.row_patterns import row_pattern_schema
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, numbers_ties
 from gpu_cep.engine.streaming.certainty import refuse_unbounded
 from gpu_cep.engine.streaming.decisive import Decisive

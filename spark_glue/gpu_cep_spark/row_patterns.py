@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
-from gpu_cep.engine.row_patterns.answers import row_pattern_schema
+from gpu_cep.engine.output.row_patterns import row_pattern_schema
 from gpu_cep.engine.row_patterns.slices import ENDS, skips_rows
 from gpu_cep.errors import Diagnostic, PatternError, UnsupportedError, warn_caller
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gpu_cep.api import Profile
 from gpu_cep.display.pictures import Picture
 from gpu_cep.display.pictures.shapes import ACCENT, GREY, Box, Letters, Look, Shape, Text
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import PatternError
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
@@ -85,7 +85,7 @@ def _length(count: int) -> float:
 
 
 def _row(stage: Stage, top: float, longest: float) -> Iterator[Shape]:
-    """Give a stage's bar with its name at the left, its count at the bar's end and its share at the right."""
+    """Yield a stage's bar with its name at the left, its count at the bar's end and its share at the right."""
     length, foot = _BAR * _length(stage.count) / longest, top + _ROW / 2 + 4
     yield Text(_ABOUT, _LABEL - _APART, foot, (STAGES[stage.name],))
     yield Box(_SHAPE, _LABEL, top + 4, length, _ROW - 8, 2, stage.name)

@@ -9,13 +9,14 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from gpu_cep.api import Profile, match
+from gpu_cep.api import match
 from gpu_cep.display.pictures.files import lack_of_matplotlib
 from gpu_cep.display.plotting.found import Findings, find_matches
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
 from gpu_cep.display.reporting.page import Content, page
 from gpu_cep.display.reporting.row_patterns import row_pattern_content
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.engine.input.timed_events import timed_events

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gpu_cep.api import Profile
 from gpu_cep.display.match_view import short_texts
 from gpu_cep.display.plotting.waterfall import waterfall
 from gpu_cep.display.reporting.page import Content
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.readable import check_zones
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation

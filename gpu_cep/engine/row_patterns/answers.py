@@ -28,8 +28,6 @@ from gpu_cep_kernels.compile.launch import spread, threads_of
 from gpu_cep_kernels.row_patterns.search import search_row_matches
 from gpu_cep_kernels.row_patterns.walk import walk_row_matches
 
-__all__ = ["answer_row_pattern", "row_pattern_schema"]
-
 # Rows of matches whose measures are computed together: some arrays of 8 bytes for each of them.
 _MOST_ROWS = 1 << 25
 

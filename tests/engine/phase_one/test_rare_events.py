@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.api import Profile
+from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input import chunks
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one.label_events import BLOCK

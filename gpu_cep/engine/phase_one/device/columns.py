@@ -22,8 +22,6 @@ from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.plan.event_plan import CodeProperty
 from gpu_cep_kernels.device.interface import Device, write_block
 
-__all__ = ["DeviceColumns", "Input", "numbers", "presence"]
-
 _INT32, _INT64, _FLOAT32, _FLOAT64 = (np.dtype(kind) for kind in (np.int32, np.int64, np.float32, np.float64))
 _UINT8, _UINT16 = np.dtype(np.uint8), np.dtype(np.uint16)
 

@@ -9,11 +9,12 @@ import numpy as np
 
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.events.label_words import Word, Words
+from gpu_cep.engine.input.device.uploads import Input
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.programs import program_registers, program_results
 from gpu_cep.engine.lowering.text_predicates import Values
 from gpu_cep.engine.phase_one.device.card_memory import Labelling, allocated_bytes
-from gpu_cep.engine.phase_one.device.columns import DeviceColumns, Input
+from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.label_steps import ComparisonMask, Comparisons, LabelSteps, Mask, label_steps
 from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
