@@ -118,7 +118,7 @@ def _read_live(call: MatchCall, events: Any) -> pa.RecordBatchReader | None:
 
 
 def _each_kind(call: MatchCall, events: Any) -> Iterator[tuple[MatchCall, Any]]:
-    """Give a call for each kind of row that is asked for, and the events, which are read once if they can be read only once."""
+    """Yield a call for each kind of row that is asked for, and the events, which are read once if they can be read only once."""
     if not call.settings.timeouts:
         yield call, events
         return

@@ -219,7 +219,7 @@ def _is_no_file(name: str) -> bool:
 
 
 def _parts(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Give what a reader gives in larger parts."""
+    """Yield what a reader gives in larger parts."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in reader:

@@ -35,7 +35,7 @@ class Sample:
     columns: Callable[[Draw, int], Columns]
 
     def chunks(self, events: int, keys: int, seed: int) -> Iterator[pa.Table]:
-        """Give so many events in time order, chunk by chunk; each falls into one of `keys` streams at random."""
+        """Yield so many events in time order, chunk by chunk; each falls into one of `keys` streams at random."""
         now = _START
         for number in range(-(-events // CHUNK)):
             draw, size = np.random.default_rng((seed, number)), min(CHUNK, events - number * CHUNK)

@@ -105,7 +105,7 @@ def _grid(schema: pa.Schema, columns: list[list[str]]) -> Table:
 
 
 def _block(title: str, names: list[str], row: tuple[str, ...]) -> Iterator[Text]:
-    """Give the lines of one row: a title, and then a line for each value behind its name."""
+    """Yield the lines of one row: a title, and then a line for each value behind its name."""
     yield Text(title, style="bold")
     widest = max(map(cell_len, names))
     for name, text in zip(names, row, strict=True):

@@ -34,7 +34,7 @@ _HEXADECIMAL = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 
 
 def json_lines(table: pa.Table) -> Iterator[bytes]:
-    """Give the rows as JSON objects, one on each line, in blocks of thousands of lines.
+    """Yield the rows as JSON objects, one on each line, in blocks of thousands of lines.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def json_rows(table: pa.Table) -> str:
 
 
 def tab_lines(table: pa.Table) -> Iterator[bytes]:
-    """Give a line of the names, and then one of each row's :func:`texts`, with tabs between them.
+    """Yield a line of the names, and then one of each row's :func:`texts`, with tabs between them.
 
     NULL is empty text. Raises as :func:`json_lines`.
     """

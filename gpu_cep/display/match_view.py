@@ -91,7 +91,7 @@ def _implied_keys(plan: AnyPlan) -> tuple[int, ...]:
 
 
 def _key_items(plan: AnyPlan, key: int, prefix: str) -> Iterator[ReturnItem]:
-    """Give items of RETURN of which, in each match, some are the key's value and the others NULL."""
+    """Yield items of RETURN of which, in each match, some are the key's value and the others NULL."""
     assert isinstance(plan, EventPlan), "only conditions between events imply keys"
     for variable in dict.fromkeys(branch.variables[0] for branch in plan.query.branches):
         name = plan.query.variables[variable].name
@@ -115,7 +115,7 @@ def _free_name(plan: AnyPlan, key: int) -> str:
 
 
 def _attributes(plan: AnyPlan, options: Options, keys: Iterable[int]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Give the columns of whole events, each with the attributes to show.
+    """Yield the columns of whole events, each with the attributes to show.
 
     These are the ones that the caller asks for, or else those that the variable's conditions read.
     Keys, the timestamp and the type of events of a pattern are left out.

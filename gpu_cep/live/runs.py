@@ -69,7 +69,7 @@ def read_batches(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | N
 
 
 def _total(sliced: SlicedPlan, counts: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Give the sum of the counts of all runs."""
+    """Yield the sum of the counts of all runs."""
     total = next(counts)
     for more in counts:
         total = add_up(sliced, pa.concat_tables([total, more]))
@@ -77,7 +77,7 @@ def _total(sliced: SlicedPlan, counts: Iterator[pa.Table]) -> Iterator[pa.Table]
 
 
 def _results(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None, profile: Profile | None) -> Iterator[pa.Table]:
-    """Give the matches, run by run."""
+    """Yield the matches, run by run."""
     state, resources, kept = first_state(live.kept), Resources(threads, profile, spent=Spent()), 0
     for events in tables_of(reader):
         with ending_in(EventError, "reading the events", FEWER_EVENTS):

@@ -127,7 +127,7 @@ def read_row_slices(run: RowSlices) -> pa.RecordBatchReader:
 
 
 def _found(run: RowSlices) -> Iterator[pa.Table]:
-    """Give the rows of the result that each slice makes certain; the next slice is read while one is matched.
+    """Yield the rows of the result that each slice makes certain; the next slice is read while one is matched.
 
     Raises
     ------

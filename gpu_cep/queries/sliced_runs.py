@@ -40,7 +40,7 @@ def read_slices(run: SlicedRun) -> pa.RecordBatchReader:
 
 
 def _results(run: SlicedRun) -> Iterator[pa.Table]:
-    """Give the results as slices decide them; warn at the end if there is none, and the query asks for a text that no event has."""
+    """Yield the results as slices decide them; warn at the end if there is none, and the query asks for a text that no event has."""
     some = False
     try:
         for table in results_of_slices(run.sliced, _found_in_slices(run), run.profile):
@@ -53,7 +53,7 @@ def _results(run: SlicedRun) -> Iterator[pa.Table]:
 
 
 def _found_in_slices(run: SlicedRun) -> Iterator[SliceResult]:
-    """Give what is found in each slice, in the order of time, with the end of the slice.
+    """Yield what is found in each slice, in the order of time, with the end of the slice.
 
     Raises
     ------
@@ -72,7 +72,7 @@ def _found_in_slices(run: SlicedRun) -> Iterator[SliceResult]:
 
 
 def _sequences(run: SlicedRun, spent: Spent) -> Iterator[SliceResult]:
-    """Give what each slice has of matches of events."""
+    """Yield what each slice has of matches of events."""
     for own, part in _slices_on_card(run) if run.files.reader.on_card else _slices_in_memory(run):
         table, origin = add_columns(run.sliced, part)
         columns = _columns_of(run, table)
@@ -84,7 +84,7 @@ def _sequences(run: SlicedRun, spent: Spent) -> Iterator[SliceResult]:
 
 
 def _situations(run: SlicedRun, spent: Spent) -> Iterator[SliceResult]:
-    """Give what each slice has of matches of situations, of which some began before and some are seen to end far behind it."""
+    """Yield what each slice has of matches of situations, of which some began before and some are seen to end far behind it."""
     carried = nothing_of(run.files)
     last = _last_of_all(run) if run.sliced.needs_later_events else carried
     for own, part in _slices_in_memory(run):
@@ -108,7 +108,7 @@ def _last_of_all(run: SlicedRun) -> PartOfFiles:
 
 
 def _slices_in_memory(run: SlicedRun) -> Iterator[tuple[FileSlice, PartOfFiles]]:
-    """Give each slice with the events that bear on its matches; the next slice is read meanwhile."""
+    """Yield each slice with the events that bear on its matches; the next slice is read meanwhile."""
     loads = load_ahead(run.files, (own.groups for own in run.cut.slices))
     for own in run.cut.slices:
         loaded = next(loads)
@@ -119,7 +119,7 @@ def _slices_in_memory(run: SlicedRun) -> Iterator[tuple[FileSlice, PartOfFiles]]
 
 
 def _slices_on_card(run: SlicedRun) -> Iterator[tuple[FileSlice, PartOfFiles]]:
-    """Give each slice with the events of its row groups, which lie on the card, one slice at a time.
+    """Yield each slice with the events of its row groups, which lie on the card, one slice at a time.
 
     Others than those that bear on its matches change nothing.
     """

@@ -113,7 +113,7 @@ def _by_stream(found: DataFrame, keys: list[int]) -> DataFrame:
 
 
 def take_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the rows of the matches that ``skip_past_last`` keeps, without their ends, from batches of whole streams.
+    """Yield the rows of the matches that ``skip_past_last`` keeps, without their ends, from batches of whole streams.
 
     Matches are taken in order of completion; a match is kept if it begins behind the last one kept.
 
@@ -141,7 +141,7 @@ def take_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordB
 
 
 def take_packed(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the same rows as :func:`take_matches` from batches with the columns of packed rows behind those that it takes."""
+    """Yield the same rows as :func:`take_matches` from batches with the columns of packed rows behind those that it takes."""
     unsettled: list[pa.RecordBatch] = []
     for batch in batches:
         plain, settled = unpack(batch, ENDS)
@@ -151,14 +151,14 @@ def take_packed(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBa
 
 
 def take_and_pack(plan: Plan, numbering: NumberedRows, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the rows of :func:`take_packed` of one stream as :func:`pack_rows` does."""
+    """Yield the rows of :func:`take_packed` of one stream as :func:`pack_rows` does."""
     taken = (pa.Table.from_batches([rows]) for rows in take_packed(plan, (), batches))
     for packed in pack_rows(numbering, taken):
         yield from packed.to_batches()
 
 
 def count_matches(plan: Plan, keys: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the number of matches that ``skip_past_last`` keeps of each stream; the parameters are those of :func:`take_matches`.
+    """Yield the number of matches that ``skip_past_last`` keeps of each stream; the parameters are those of :func:`take_matches`.
 
     Of each row the column before the ends says for how many matches it stands.
     """

@@ -191,13 +191,13 @@ def _share(number: int, piece: Piece, scan: FileScan, footers: Footers) -> Share
 
 
 def _parts(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[FilePart]:
-    """Give the row groups at some places file by file."""
+    """Yield the row groups at some places file by file."""
     for own in _runs(places, footers.groups.file[places]):
         yield _part(int(footers.groups.file[own[0]]), footers.groups.group[own].tolist(), scan, footers)
 
 
 def _one_by_one(places: Numbers, scan: FileScan, footers: Footers) -> Iterator[Outside]:
-    """Give the row groups at some places, each with its latest time."""
+    """Yield the row groups at some places, each with its latest time."""
     chosen = footers.groups.take(places)
     for file, group, latest, rows in zip(*(each.tolist() for each in (chosen.file, chosen.group, chosen.latest, chosen.rows)), strict=True):
         yield Outside(_part(file, [group], scan, footers), latest, rows)

@@ -7,5 +7,5 @@ from typing import Any
 
 
 def items(sequence: Any) -> Iterator[Any]:
-    """Give the items of a sequence of Scala, which Python cannot iterate over."""
+    """Yield the items of a sequence of Scala, which Python cannot iterate over."""
     return (sequence.apply(place) for place in range(sequence.size()))

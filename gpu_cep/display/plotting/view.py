@@ -79,7 +79,7 @@ def _stretch(first: Tick, last: Tick, margin: Tick) -> tuple[Tick, Tick]:
 
 
 def series_in_view(plan: Plan, columns: EventColumns, view: View, tracks: int, hidden: str | None) -> Iterator[Series]:
-    """Give the columns that the conditions of the first `tracks` variables read and that can be drawn.
+    """Yield the columns that the conditions of the first `tracks` variables read and that can be drawn.
 
     These hold numbers, truth values or text of few different values. The
     streams' keys, the timestamp and the column called `hidden` are left out.

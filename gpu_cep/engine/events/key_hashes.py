@@ -61,7 +61,7 @@ def are_among(bits: KeyBits, wanted: KeyBits) -> Flags:
 
 
 def hash_blocks(columns: EventColumns, keys: tuple[int, ...]) -> Iterator[tuple[int, Hashes]]:
-    """Give the hashes of :func:`hash_keys` for one block of events after the other, each with the number of its first event.
+    """Yield the hashes of :func:`hash_keys` for one block of events after the other, each with the number of its first event.
 
     A block fits the cache, so that work on it does not wait for memory. Its array is the caller's.
     """

@@ -26,7 +26,7 @@ MATCH_ID = "match_id"
 
 
 def results_of_slices(sliced: SlicedPlan, found: Iterable[SliceResult], profile: Profile | None) -> Iterator[pa.Table]:
-    """Give the rows of the result as slices decide them, with added columns; those of one table are in the order of results.
+    """Yield the rows of the result as slices decide them, with added columns; those of one table are in the order of results.
 
     The rows of ``skip_past_last`` come with the slice by which they are certain. Counts come once, at the end. The `profile`
     receives how many matches are kept, where runs over slices do not know it.
@@ -70,14 +70,14 @@ def _by_stream(sliced: SlicedPlan, rows: pa.Table) -> pa.Table:
 
 
 def _counted(sliced: SlicedPlan, kept: Iterable[pa.Table], profile: Profile) -> Iterator[pa.Table]:
-    """Give the tables of kept matches, and count these in the profile."""
+    """Yield the tables of kept matches, and count these in the profile."""
     for table in kept:
         profile.add("kept", _number_of_matches(sliced, table))
         yield table
 
 
 def _decided(sliced: SlicedPlan, found: Iterable[SliceResult]) -> Iterator[pa.Table]:
-    """Give the matches that ``skip_past_last`` keeps, as soon as that is certain."""
+    """Yield the matches that ``skip_past_last`` keeps, as soon as that is certain."""
     held: Held | None = None
     kept, most = 0, sliced.whole.settings.max_matches
     for table, end in found:
@@ -100,7 +100,7 @@ def _number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
 
 
 def _numbered(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Give the rows of matched events with the numbers that the matches have in their stream, slices before counted."""
+    """Yield the rows of matched events with the numbers that the matches have in their stream, slices before counted."""
     numbering: Numbering | None = None
     for rows in tables:
         numbered, numbering = number_matches(sliced, numbering, rows)

@@ -106,7 +106,7 @@ def spans_for(size: int, most: int, rows: int) -> int:
 
 
 def _parts(files: GroupedFiles, most: int) -> Iterator[Rows]:
-    """Give the places of row groups that are read together, of at most so many bytes each if a row group has not more."""
+    """Yield the places of row groups that are read together, of at most so many bytes each if a row group has not more."""
     through = np.cumsum(files.groups.size)
     begin = 0
     while begin < len(through):

@@ -60,7 +60,7 @@ def load(files: GroupedFiles, places: Rows, before: Loaded | None) -> Loaded:
 
 
 def load_ahead(files: GroupedFiles, slices: Iterable[Rows]) -> Generator[Loaded, None, None]:
-    """Give the row groups at the places that each slice needs; those of the next slice are read meanwhile. Raises as :func:`load`."""
+    """Yield the row groups at the places that each slice needs; those of the next slice are read meanwhile. Raises as :func:`load`."""
     needed = iter(slices)
     with ThreadPoolExecutor(1) as reader:
         ahead = reader.submit(_load, files, next(needed), None)

@@ -109,7 +109,7 @@ class Reading:
 
 
 def shares_of(what: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Share]:
-    """Give the shares whose numbers are in the first column of `batches`."""
+    """Yield the shares whose numbers are in the first column of `batches`."""
     for batch in batches:
         for number in batch.column(0).to_pylist():
             share: Share = pickle.loads(what.shares[number])
@@ -117,7 +117,7 @@ def shares_of(what: Reading, batches: Iterable[pa.RecordBatch]) -> Iterator[Shar
 
 
 def read_share(what: Reading, share: Share, profile: Profile, *, timed: bool) -> Iterator[pa.Table]:
-    """Give the events of a share portion by portion, in columns called c0, c1, …, also those of streams that are not in its bucket.
+    """Yield the events of a share portion by portion, in columns called c0, c1, …, also those of streams that are not in its bucket.
 
     If `timed`, events without a time are left out.
 

@@ -253,7 +253,7 @@ def _source(expression: Any, known: Mapping[int, str]) -> str:
 
 
 def _lower_options(relation: Any) -> Iterator[tuple[str, str]]:
-    """Give the options of the reader, their names in small letters, as Spark takes them."""
+    """Yield the options of the reader, their names in small letters, as Spark takes them."""
     options = relation.options().iterator()
     while options.hasNext():
         pair = options.next()

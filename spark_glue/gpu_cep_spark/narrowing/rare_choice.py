@@ -322,7 +322,7 @@ def _is_known(node: Any, known: set[str]) -> bool:
 
 
 def _nodes(plan: Any) -> Iterator[Any]:
-    """Give the nodes of a plan, also those of plans whose rows are in the cache."""
+    """Yield the nodes of a plan, also those of plans whose rows are in the cache."""
     yield plan
     cached = plan.getClass().getSimpleName() == "InMemoryRelation"
     for child in [plan.cacheBuilder().logicalPlan()] if cached else items(plan.children()):

@@ -55,7 +55,7 @@ def first_execution(store: Any, observed: str, since: float) -> Any:
 
 
 def _below(graph: Any, observed: str) -> Iterator[Any]:
-    """Give the nodes of a plan whose rows reach the observation `observed`."""
+    """Yield the nodes of a plan whose rows reach the observation `observed`."""
     nodes = {node.id(): node for node in items(graph.allNodes())}
     sources: dict[int, list[int]] = {}
     for edge in items(graph.edges()):

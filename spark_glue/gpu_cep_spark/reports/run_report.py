@@ -229,7 +229,7 @@ def add_figures_column(schema: StructType) -> tuple[StructType, str]:
 
 
 def add_figures(matches: Iterator[pa.RecordBatch], profile: Profile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Give the batches of `matches` with figures that are NULL, then a row with those of `profile`.
+    """Yield the batches of `matches` with figures that are NULL, then a row with those of `profile`.
 
     All batches have `schema`.
     """

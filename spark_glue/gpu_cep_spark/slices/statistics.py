@@ -104,7 +104,7 @@ def sample_filters(
 def _sampled(
     df: DataFrame, columns: list[str], folders: Mapping[str, Mapping[str, pa.Scalar]] = MappingProxyType({})
 ) -> Iterator[pa.RecordBatch]:  # fmt: skip
-    """Give the rows at the beginning of some row groups; raises KeyError if a file and its folders lack one of the columns."""
+    """Yield the rows at the beginning of some row groups; raises KeyError if a file and its folders lack one of the columns."""
     groups = [(path, group) for path in _files(df) for group in range(pq.read_metadata(path).num_row_groups)]
     for path, group in groups[:: -(-len(groups) // SAMPLED_GROUPS) or 1]:
         with pq.ParquetFile(path) as file:
@@ -133,7 +133,7 @@ def _files(df: DataFrame) -> list[Path]:
 
 
 def _ends(path: Path, name: str) -> Iterable[object]:
-    """Give the earliest and the latest value of each row group; raises KeyError if they are not known."""
+    """Yield the earliest and the latest value of each row group; raises KeyError if they are not known."""
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
     for group in groups:

@@ -65,7 +65,7 @@ class _Through(NamedTuple):
 
 
 def pack_rows(how: NumberedRows, found: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Give the rows of matches packed, those of a slice for one task, and behind them a note for each task: which matches there are.
+    """Yield the rows of matches packed, those of a slice for one task, and behind them a note for each task: which matches there are.
 
     The numbers of a slice's matches may have gaps; other calls may have rows of the same slices, also of the same matches.
     """
@@ -82,7 +82,7 @@ def pack_rows(how: NumberedRows, found: Iterable[pa.Table]) -> Iterator[pa.Table
 
 
 def _by_task(rows: pa.RecordBatch, tasks: Indices) -> Iterator[tuple[int, pa.Table]]:
-    """Give the rows of each task that has some; they keep their order."""
+    """Yield the rows of each task that has some; they keep their order."""
     order = np.argsort(tasks, kind="stable")
     sorted_rows = pa.Table.from_batches([rows.take(pa.array(order))])
     firsts = np.flatnonzero(np.diff(tasks[order], prepend=-1))
@@ -119,7 +119,7 @@ def _sent(task: int, what: pa.Table, *, is_rows: bool) -> pa.Table:
 
 
 def number_rows(how: NumberedRows, shown: tuple[int, ...], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the columns `shown` of rows that were packed, their matches numbered through all slices.
+    """Yield the columns `shown` of rows that were packed, their matches numbered through all slices.
 
     The notes of all tasks come before the rows.
     """

@@ -27,7 +27,7 @@ def add_packed_columns(schema: StructType) -> StructType:
 
 
 def pack_settled(found: Iterable[pa.RecordBatch], schema: pa.Schema, ends: int, task: int) -> Iterator[pa.Table]:
-    """Give the rows of matches in `schema`, those packed whose last column is NULL.
+    """Yield the rows of matches in `schema`, those packed whose last column is NULL.
 
     Parameters
     ----------

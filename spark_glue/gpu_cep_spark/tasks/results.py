@@ -40,7 +40,7 @@ class AnyWork(Protocol):
 
 
 def results_of_task(work: AnyWork, find: Callable[[TaskContext | None, Profile], Tables]) -> Iterator[pa.RecordBatch]:
-    """Give what a task finds, and at the end the figures of its report if those are asked for.
+    """Yield what a task finds, and at the end the figures of its report if those are asked for.
 
     ``find(context, profile)`` gives tables, and adds what it does to the profile. It may use the task's device.
 
@@ -70,7 +70,7 @@ def naming_pattern(pattern: str) -> Iterator[None]:
 
 
 def in_batches(table: pa.Table, most: int = RESULT_BYTES) -> Iterator[pa.Table]:
-    """Give the rows of `table` in tables small enough for Spark's batches, by halving it again and again.
+    """Yield the rows of `table` in tables small enough for Spark's batches, by halving it again and again.
 
     Raises
     ------

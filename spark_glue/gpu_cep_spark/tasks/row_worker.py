@@ -69,7 +69,7 @@ class RowWork:
 
 
 def match_rows(work: RowWork, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the rows that a row pattern returns for the rows of one Spark partition.
+    """Yield the rows that a row pattern returns for the rows of one Spark partition.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def match_rows(work: RowWork, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.
 
 
 def _find(work: RowWork, batches: Iterable[pa.RecordBatch], context: TaskContext | None, profile: Profile) -> Tables:
-    """Give what the pattern returns for a partition, in tables that fit in Spark's batches."""
+    """Yield what the pattern returns for a partition, in tables that fit in Spark's batches."""
     with closing(whole_streams(batches, _room(work, context))) as parts:
         yield from _answers(work, context, parts, profile)
 
@@ -100,7 +100,7 @@ def _room(work: RowWork, context: TaskContext | None) -> Room:
 
 
 def _answers(work: RowWork, context: TaskContext | None, parts: Iterable[pa.Table], profile: Profile) -> Iterator[pa.Table]:
-    """Give what the pattern returns for one part after the other."""
+    """Yield what the pattern returns for one part after the other."""
     cores = 1 if context is None else context.cpus()
     answer = _of_slices if work.sliced else partial(_of_partitions, plan_row_pattern(work.bound, work.settings))
     for part in parts:

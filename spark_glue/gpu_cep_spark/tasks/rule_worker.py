@@ -40,7 +40,7 @@ class RuleWork:
 
 
 def match_rules_of_partition(given: RuleWork, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the matches of each rule among the events of one Spark partition.
+    """Yield the matches of each rule among the events of one Spark partition.
 
     Raises
     ------

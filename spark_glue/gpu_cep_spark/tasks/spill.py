@@ -51,7 +51,7 @@ class Room:
 
 
 def whole_streams(batches: Iterable[pa.RecordBatch], room: Room, level: int = 0) -> Generator[pa.Table, None, None]:
-    """Give all rows of `batches` in tables of at most ``room.limit`` bytes, each stream whole in one.
+    """Yield all rows of `batches` in tables of at most ``room.limit`` bytes, each stream whole in one.
 
     A table of a single stream may be larger. `level` is the number of times that the rows have been
     split by their hashes.
@@ -113,7 +113,7 @@ class _SpillFile:
         self.lowest, self.highest = min(self.lowest, int(hashes.min())), max(self.highest, int(hashes.max()))
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        """Give the rows, which is possible once: the file is removed after the last of them."""
+        """Yield the rows, which is possible once: the file is removed after the last of them."""
         with _naming(self.folder), self.file:
             self.writer.close()
             self.file.seek(0)
@@ -144,7 +144,7 @@ def _naming(folder: str) -> Iterator[None]:
 
 
 def _portions(gathered: deque[pa.RecordBatch], rest: Iterator[pa.RecordBatch], size: int) -> Iterator[pa.Table]:
-    """Give the batches in tables of about `size` bytes; no batch is referenced after its table."""
+    """Yield the batches in tables of about `size` bytes; no batch is referenced after its table."""
     portion, taken = [], 0
     for batch in chain(_drain(gathered), rest):
         portion.append(batch)

@@ -104,7 +104,7 @@ class TaskPart(NamedTuple):
 
 
 def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the matches among the events of one Spark partition.
+    """Yield the matches among the events of one Spark partition.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def match_partition(work: Work, batches: Iterable[pa.RecordBatch]) -> Iterator[p
 
 
 def _find(work: Work, batches: Iterable[pa.RecordBatch], context: TaskContext | None, profile: Profile) -> Tables:
-    """Give the matches of a partition in tables that fit in Spark's batches."""
+    """Yield the matches of a partition in tables that fit in Spark's batches."""
     with closing(parts_of(work, batches, room_for(work, context), profile)) as parts:
         found = _matches(work, context, _time_reading(parts, profile), profile)
         if work.numbering is not None:
@@ -125,7 +125,7 @@ def _find(work: Work, batches: Iterable[pa.RecordBatch], context: TaskContext | 
 
 
 def _settled_packed(work: Work, context: TaskContext | None, found: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Give the matches with those packed that the task has settled."""
+    """Yield the matches with those packed that the task has settled."""
     given = pa.schema(list(work.result)[: len(work.result) - work.reports])
     own = pa.schema(list(given)[:-PACKED])
     rows = (as_promised(table, own) for table in found)
@@ -134,7 +134,7 @@ def _settled_packed(work: Work, context: TaskContext | None, found: Iterator[pa.
 
 
 def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile: Profile) -> Generator[TaskPart, None, None]:
-    """Give the events of a partition in parts that fit in memory, each stream whole in one, or each slice of it."""
+    """Yield the events of a partition in parts that fit in memory, each stream whole in one, or each slice of it."""
     if work.files is None:
         yield from (TaskPart(events, WHOLE) for events in whole_streams(batches, room))
         return
@@ -152,7 +152,7 @@ def parts_of(work: Work, batches: Iterable[pa.RecordBatch], room: Room, profile:
 
 
 def _batches_of(work: Work, files: Reading, share: Share, profile: Profile) -> Iterator[pa.RecordBatch]:
-    """Give the events of a share of the files that are of its streams."""
+    """Yield the events of a share of the files that are of its streams."""
     for events in read_share(files, share, profile, timed=work.plan.query.drops_untimed):
         if share.bucket is not None:
             events = _of_bucket(work, events, share.bucket)
@@ -191,7 +191,7 @@ def room_for(work: Work, context: TaskContext | None) -> Room:
 
 
 def _time_reading(parts: Iterator[TaskPart], profile: Profile) -> Iterator[TaskPart]:
-    """Give the parts, and count in the profile the time spent waiting for them."""
+    """Yield the parts, and count in the profile the time spent waiting for them."""
     while True:
         with profile.stage("reading"):
             part = next(parts, None)
@@ -203,7 +203,7 @@ def _time_reading(parts: Iterator[TaskPart], profile: Profile) -> Iterator[TaskP
 
 
 def _matches(work: Work, context: TaskContext | None, parts: Iterable[TaskPart], profile: Profile) -> Iterator[pa.Table]:
-    """Give the matches of one part after the other; max_matches and max_steps bound all parts together."""
+    """Yield the matches of one part after the other; max_matches and max_steps bound all parts together."""
     resources = Resources(1 if context is None else context.cpus(), profile, tasks_at_once(context), Spent())
     partition = 0 if context is None else context.partitionId()
     for number, part in enumerate(parts):
