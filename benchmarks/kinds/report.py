@@ -12,9 +12,9 @@ from benchmarks.baselines.environment import Environment
 from benchmarks.kinds.forms import BASE, FORMS, WHOLE_EVENTS
 from benchmarks.kinds.measure import LOOP, TAKEN, Measured
 from benchmarks.record import pages
-from benchmarks.record.machine import slug
+from benchmarks.record.machine import LIBRARY, slug
 
-PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow")
+PACKAGES = ("gpu-cep", *LIBRARY)
 CPU, SECOND_CORE = "base, CPU time", "second core"
 _SHOWN_STAGES = 4
 

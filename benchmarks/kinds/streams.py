@@ -24,6 +24,7 @@ import gpu_cep
 from benchmarks.baselines.measure import Disagreement
 from benchmarks.kinds.events import make, through_parquet, with_own_texts
 from benchmarks.kinds.questions import KINDS, Kind
+from benchmarks.kinds.report import PACKAGES
 from benchmarks.record import machine, pages
 from benchmarks.record.folders import RESULTS
 from benchmarks.record.push_kinds import PushedKind, table
@@ -160,7 +161,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print and record what pushes of many kinds take."""
     options = _arguments(argv)
-    where = machine.environment(("gpu-cep", "numba", "numpy", "pyarrow"))
+    where = machine.environment(PACKAGES)
     found = list(measurements(options))
     record = {"environment": where, "threads": options.threads, "repeats": options.repeats, "pushes": [asdict(each) for each in found]}
     page = markdown(where, found, options.threads, options.repeats)

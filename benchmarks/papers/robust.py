@@ -23,9 +23,7 @@ import gpu_cep
 from benchmarks.papers.post_processing import conforming, most_of_one_window
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import environment, name_on
-
-PACKAGES = ("numba", "numpy", "pyarrow")
+from benchmarks.record.machine import LIBRARY, environment, name_on, versions
 
 VARIABLES = (3, 4, 5, 6, 7, 8)
 WINDOW = 22  # events: one per tick
@@ -216,12 +214,11 @@ def missed(events: int, repeats: int) -> list[Missed]:
 
 
 def markdown(comparisons: dict[str, list[Comparison]], losses: Sequence[Missed], where: dict[str, str]) -> str:
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     return (
         "\n\n".join(
             (
                 f"# Robust skip-till-next-match on {where['machine']}, {where['day']}",
-                f"Commit {where['commit']}; {versions}; one thread; load average {where['load']}, this benchmark included. "
+                f"Commit {where['commit']}; {versions(where, LIBRARY)}; one thread; load average {where['load']}, this benchmark included. "
                 "Written by `python -m benchmarks.papers.robust`.",
                 "## Backtracking against all matches + post-processing",
                 "Both find the same matches. *bt* is the engine's `robust_skip_till_next_match`; *all+pp* its `skip_till_any_match`, then "
@@ -280,7 +277,7 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--repeats", type=int, default=3, help="the median of so many runs counts")
     parser.add_argument("--missed-events", type=int, default=MISSED_EVENTS, help="events of the comparison with skip-till-next-match")
     options = parser.parse_args(argv)
-    comparisons, losses, where = compared(options.repeats), missed(options.missed_events, options.repeats), environment(PACKAGES)
+    comparisons, losses, where = compared(options.repeats), missed(options.missed_events, options.repeats), environment(LIBRARY)
     page = markdown(comparisons, losses, where)
     record = {
         "environment": where,

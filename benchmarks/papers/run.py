@@ -20,18 +20,17 @@ from benchmarks.papers.pages import Results, markdown, results_of
 from benchmarks.papers.runs import Measurement, Refusal, measure
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
-from benchmarks.record.machine import environment, name_on, slug
+from benchmarks.record.machine import LIBRARY, environment, name_on, slug, versions
 
-PACKAGES = ("numba", "numpy", "pyarrow")
 FIGURES = (*thesis.FIGURES, *sase.FIGURES, *lazy.FIGURES, *tpstream.FIGURES)
 
 
 def heading(where: dict[str, str], seconds: float) -> str:
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     return "\n\n".join(
         (
             f"# The papers' figures on {where['machine']}, {where['day']}",
-            f"Commit {where['commit']}; {versions}; one thread of {where['cores']} cores; load average {where['load']}, this benchmark "
+            f"Commit {where['commit']}; {versions(where, LIBRARY)}; "
+            f"one thread of {where['cores']} cores; load average {where['load']}, this benchmark "
             f"included; {seconds / 60:.0f} minutes. Written by `python -m benchmarks.papers.run`.",
             "Events are drawn at random (`workloads/paper_events.py`): neither the papers' data nor their machines and programs are at "
             "hand, so curves are to be compared, not figures. Sizes and parameters stand in `thesis.py`, `sase.py`, `lazy.py` and "
@@ -76,7 +75,7 @@ def main(argv: list[str]) -> int:
         parser.error("no such figure")
     begin = time.perf_counter()
     results = results_of(run(figures, options.rounds, options.patience))
-    where = environment(PACKAGES)
+    where = environment(LIBRARY)
     name = "-".join([name_on(where, "papers"), *map(slug, options.only or ())])
     head = heading(where, time.perf_counter() - begin)
     page = markdown(figures, results, head, drawn(figures, results, name))

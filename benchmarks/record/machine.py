@@ -6,10 +6,14 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+# The packages whose versions are recorded where the library runs by itself, and where it runs under Spark.
+LIBRARY = ("numba", "numpy", "pyarrow")
+ON_SPARK = ("pyspark", "pyarrow", "numpy")
 
 
 def processor_name() -> str:
@@ -42,10 +46,15 @@ def environment(packages: Iterable[str] = ()) -> dict[str, str]:
     return where | {package: package_version(package) for package in packages}
 
 
-def described(where: Mapping[str, str], packages: Iterable[str] = ()) -> str:
+def versions(where: Mapping[str, str], packages: Iterable[str]) -> str:
+    """Return the versions of `packages` in an environment, in words."""
+    return ", ".join(f"{package} {where[package]}" for package in packages)
+
+
+def described(where: Mapping[str, str], packages: Sequence[str] = ()) -> str:
     """Return the environment of a measurement in words, with the versions of `packages`."""
     told = [where["machine"], f"{where['cores']} cores", where["day"], f"commit {where['commit']}"]
-    return ", ".join([*told, *(f"{package} {where[package]}" for package in packages)])
+    return ", ".join([*told, *([versions(where, packages)] if packages else [])])
 
 
 def name_on(where: Mapping[str, str], what: str) -> str:

@@ -37,7 +37,7 @@ COLUMNS = ("ts", "car_id", "speed", "accel")
 IDENTITY = ["id", "match_start", "match_end"]
 SPARK_REPEATS = 3
 PLAIN_HANDOVER = f"Spark's bare shuffle by car and hand-over to Python, from Parquet, local[{THREADS}]"
-PACKAGES = ("numba", "numpy", "pyarrow", "pyspark")
+PACKAGES = (*machine.LIBRARY, "pyspark")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +175,10 @@ def markdown(timings: list[Timing], missing: list[str], where: dict[str, str], e
         ],
         figures=4,
     )
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Aggressive drivers on {where['machine']}, {where['cores']} cores, {where['day']}",
-        f"Commit {where['commit']}; {versions}; load average {where['load']}. {events:,} reports of {drives.CARS:,} cars in memory, unless "
+        f"Commit {where['commit']}; {machine.versions(where, PACKAGES)}; "
+        f"load average {where['load']}. {events:,} reports of {drives.CARS:,} cars in memory, unless "
         f"Parquet is named; one thread copies the four columns that are read in {copy:.4f} s. The least of some warm runs each. Written by "
         "`python -m benchmarks.rivals.drivers`.",
         table,

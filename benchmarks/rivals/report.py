@@ -11,11 +11,10 @@ from statistics import median
 
 from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
-from benchmarks.record.machine import environment, name_on
+from benchmarks.record.machine import LIBRARY, environment, name_on, versions
 from benchmarks.rivals.environments import REQUIREMENTS
 from benchmarks.rivals.kinds import IN_SQL
 
-PACKAGES = ("numba", "numpy", "pyarrow")
 MANY = 6  # questions of a rival, whose ratios are summed up
 
 
@@ -74,7 +73,7 @@ class Group:
 
 def surroundings() -> dict[str, str]:
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr.splitlines()[:1]
-    return environment(PACKAGES) | {
+    return environment(LIBRARY) | {
         "python": platform.python_version(),
         "java": java[0] if java else "none",
         "rivals": "; ".join(" ".join(requirements) for requirements in REQUIREMENTS.values()),
@@ -90,10 +89,9 @@ def write(folder: Path, group: Group, comparisons: Sequence[Comparison], absent:
 
 
 def markdown(group: Group, comparisons: Sequence[Comparison], absent: Sequence[Absent], where: dict[str, str]) -> str:
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# {group.title} on {where['machine']}, {where['cores']} cores, {where['day']}",
-        f"Commit {where['commit']}; Python {where['python']}, {versions}; rivals: {where['rivals']}; {where['java']}. "
+        f"Commit {where['commit']}; Python {where['python']}, {versions(where, LIBRARY)}; rivals: {where['rivals']}; {where['java']}. "
         "Written by `python -m benchmarks.rivals.run`.",
         *_summaries(group, comparisons),
         pages.table(_rows(group, comparisons), figures=11),

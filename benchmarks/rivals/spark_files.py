@@ -37,7 +37,7 @@ from benchmarks.kinds.questions import KINDS
 from benchmarks.record import pages
 from benchmarks.record.arguments import measuring
 from benchmarks.record.day_records import RecordError, earlier, merged
-from benchmarks.record.machine import environment, name_on
+from benchmarks.record.machine import ON_SPARK, environment, name_on
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
 from benchmarks.rivals.spark_records import (
     AUTO,
@@ -56,7 +56,6 @@ from benchmarks.rivals.spark_records import (
     refuse_losses,
 )
 from benchmarks.spark.floor import handed_over, total
-from benchmarks.spark.keys import PACKAGES
 from benchmarks.spark.sessions import SHUFFLE_PARTITIONS, spark_session
 from benchmarks.spark.times import Taken, taken
 from gpu_cep.choices import Scan
@@ -288,12 +287,12 @@ def main(argv: list[str]) -> int:
     options = parsed(argv)
     # a question that Spark's SQL cannot ask is left out, and no fault
     logging.getLogger("SQLQueryContextLogger").disabled = True
-    where = environment(PACKAGES) | {"cores": str(options.cores), WARM: str(WARM_RUNS)}
+    where = environment(ON_SPARK) | {"cores": str(options.cores), WARM: str(WARM_RUNS)}
     name = name_on(where, record_name(options.events))
     before = None
     if options.folder is not None:
         try:
-            before = earlier(options.folder / f"{name}.json", where, (*PACKAGES, "cores", WARM))
+            before = earlier(options.folder / f"{name}.json", where, (*ON_SPARK, "cores", WARM))
             refuse_losses(before, options.kinds, [WORDS[word] for word in options.ways])
         except RecordError as fault:
             print(fault, file=sys.stderr)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 from benchmarks.record import day_records, pages
 from benchmarks.record.day_records import Record, RecordError
-from benchmarks.spark.keys import PACKAGES
+from benchmarks.record.machine import ON_SPARK, versions
 from benchmarks.spark.times import Taken
 
 FILES, SHUFFLED, BARE, SQL, PATH = "tasks read files", "Spark's scan and shuffle", "bare hand-over", "SQL", "match(path)"
@@ -60,10 +60,9 @@ def page_of(record: Record, group: int) -> str:
         name: {way: Taken(**spent) for way, spent in ways.items()} for name, ways in record["questions"].items()
     }
     warm = f" after {where[WARM]} runs over a small share of the events, in which Java compiles" if WARM in where else ""
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Who reads Parquet under Spark, on {where['machine']}, {where['day']}",
-        f"{versions}. {record['events']:,} events in Parquet in the order of time, in row groups of at most {group:,}; "
+        f"{versions(where, ON_SPARK)}. {record['events']:,} events in Parquet in the order of time, in row groups of at most {group:,}; "
         f"local[{where['cores']}]; matches are counted; seconds of the best of some warm runs, turn by turn{warm}. "
         "Ratios are times over those "
         "of tasks that read files: by the clock / in the CPU time of all processes, which suffers less from what else the machine does. "

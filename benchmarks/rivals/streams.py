@@ -158,7 +158,7 @@ def markdown(found: Sequence[Followed], where: Mapping[str, str]) -> str:
     """Return the page of a record."""
     head = [
         f"# A stream followed in several ways, on {where['machine']}, {where['day']}",
-        f"Commit {where['commit']}; {', '.join(f'{package} {where[package]}' for package in PACKAGES)}, {REQUIREMENTS['flink'][0]}; load "
+        f"Commit {where['commit']}; {machine.versions(where, PACKAGES)}, {REQUIREMENTS['flink'][0]}; load "
         f"average {where['load']} before the first run. `{QUERY}`. Under Spark: local[2], micro-batches of {SPAN} seconds, the rates of "
         "those behind the first two. Cores are the processor time of all processes for a row. "
         "Written by `python -m benchmarks.rivals.streams`.",

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.record import pages
+from benchmarks.record.machine import LIBRARY, versions
 
-PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow", "duckdb")
+PACKAGES = ("gpu-cep", *LIBRARY, "duckdb")
 # What label-only patterns are to reach with ONE ROW PER MATCH on two threads, in rows a second.
 AIM = 40e6
 
@@ -44,7 +45,7 @@ def markdown(where: dict[str, str], found: Sequence[Measured], threads: int, rep
         [
             f"# MATCH_RECOGNIZE, {where['machine']}, {where['cores']} cores, {where['day']}",
             "",
-            f"Commit {where['commit']}; {', '.join(f'{name} {where[name]}' for name in PACKAGES)}.",
+            f"Commit {where['commit']}; {versions(where, PACKAGES)}.",
             f"Load average {where['load']} before the run. {threads} threads, best of {repeats} runs. "
             "Written by `python -m benchmarks.row_patterns.run`.",
             "",

@@ -28,7 +28,7 @@ import gpu_cep
 from benchmarks.record import pages
 from benchmarks.record.arguments import measuring
 from benchmarks.record.day_records import Record, RecordError, earlier, merged, new_record, run_lines
-from benchmarks.record.machine import environment, name_on
+from benchmarks.record.machine import ON_SPARK, environment, name_on, versions
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.sessions import BATCH_ROWS, spark_session
 from benchmarks.spark.times import Taken, taken
@@ -42,7 +42,6 @@ QUERIES = {
     SEQUENCE: (f"PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {WINDOW}", "type IN ('A', 'B', 'C')"),
     "situations": (f"DEFINE P AS type IN ('A', 'B'), Q AS x < 0.4 PATTERN P overlaps Q WITHIN {WINDOW}", "true"),
 }
-PACKAGES = ("pyspark", "pyarrow", "numpy")
 BARE, WHOLE, AUTO = "bare hand-over", "slices=None", "slices='auto'"
 FILES_WHOLE, FILES_AUTO = "files, slices=None", "files, slices='auto'"
 
@@ -168,10 +167,10 @@ def markdown(record: Record) -> str:
         ratios = _ratios(each.auto, each.whole) + _ratios(each.auto, each.bare)
         table.append([*streams, *_seconds(each.bare, each.whole, each.auto), *ratios, str(each.tasks), each.streams])
         files.append([*streams, *_seconds(each.files_whole, each.files), *_ratios(each.files, each.files_whole), each.pieces])
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Keys of streams under Spark, on {where['machine']}, {where['day']}",
-        f"{versions}. {record['events']:,} events in Parquet, in {record['groups']:,} row groups in the order of time; local[2], "
+        f"{versions(where, ON_SPARK)}. "
+        f"{record['events']:,} events in Parquet, in {record['groups']:,} row groups in the order of time; local[2], "
         f"{record['rows']:,} rows a batch; the best of some warm runs, turn by turn. `{QUERIES[record['query']][0]}`, counted. The "
         "bare hand-over sends the rows and columns that the query needs through a shuffle to Python, which counts them. Seconds are the "
         "clock's; `of cores` compares the CPU time of all processes, which suffers less from what else the machine does. Written by "
@@ -213,10 +212,10 @@ def ask(options: argparse.Namespace) -> dict[str, Any]:
 
 def main(argv: list[str]) -> int:
     options = arguments(argv)
-    where = environment(PACKAGES)
+    where = environment(ON_SPARK)
     name = name_on(where, record_name(options))
     try:
-        before = None if options.folder is None else earlier(options.folder / f"{name}.json", where, PACKAGES)
+        before = None if options.folder is None else earlier(options.folder / f"{name}.json", where, ON_SPARK)
     except RecordError as fault:
         print(fault, file=sys.stderr)
         return 2

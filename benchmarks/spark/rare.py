@@ -24,9 +24,8 @@ from pyspark.sql import DataFrame
 import gpu_cep
 from benchmarks.record import pages
 from benchmarks.record.arguments import measuring
-from benchmarks.record.machine import environment, name_on
+from benchmarks.record.machine import ON_SPARK, environment, name_on, versions
 from benchmarks.spark.floor import total
-from benchmarks.spark.keys import PACKAGES
 from benchmarks.spark.sessions import BATCH_ROWS, spark_session
 from benchmarks.spark.times import Taken, taken
 
@@ -160,10 +159,10 @@ def markdown(record: dict[str, Any]) -> str:
         seconds = [f"{value.clock:.2f} s" for value in (rules.off, rules.named)]
         ratios = [f"{ratio:.2f}" for ratio in (rules.named.clock / rules.off.clock, rules.named.cores / rules.off.cores)]
         sets.append([rules.rules, *seconds, *ratios, f"{rules.matches:,}"])
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Rare events under Spark, on {where['machine']}, {where['day']}",
-        f'{versions}. {record["events"]:,} events in Parquet, {KEYS:,} keys; `local[2]`, `scan="spark"`; the best of {record["repeats"]} '
+        f"{versions(where, ON_SPARK)}. "
+        f'{record["events"]:,} events in Parquet, {KEYS:,} keys; `local[2]`, `scan="spark"`; the best of {record["repeats"]} '
         "warm runs, turn by turn; matches are counted. Seconds are the clock's; `of cores` compares the CPU time of all processes, which "
         f"suffers less from what else the machine does. Load {where['load']}, commit {where['commit']}. Written by `python -m "
         "benchmarks.spark.rare`.",
@@ -176,7 +175,7 @@ def markdown(record: dict[str, Any]) -> str:
 
 def main(argv: list[str]) -> int:
     options = measuring("Measure what it spares to shuffle only events near rare ones.", EVENTS, REPEATS).parse_args(argv)
-    where = environment(PACKAGES)
+    where = environment(ON_SPARK)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "events.parquet"
         pq.write_table(events(options.events), path, row_group_size=ROW_GROUP)

@@ -22,7 +22,7 @@ from benchmarks.baselines.floors import best_seconds
 from benchmarks.baselines.measure import Case, events_of
 from benchmarks.record import pages
 from benchmarks.record.arguments import measuring
-from benchmarks.record.machine import environment, name_on
+from benchmarks.record.machine import ON_SPARK, environment, name_on, versions
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.sessions import spark_session
 from benchmarks.spark.slices import SETTINGS
@@ -33,7 +33,7 @@ NODE_CORES, NODES, TASKS, LARGE = 16, (1, 4, 16, 64), 2_000, 10_000_000_000
 COLUMNS = ("patient", "ts", "type")
 # A row of the three columns in a shuffle: a word each, and one that says which are NULL.
 ROW_BYTES = 8 * (len(COLUMNS) + 1)
-PACKAGES = ("pyspark", "pyarrow", "numpy", "numba")
+PACKAGES = (*ON_SPARK, "numba")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +114,10 @@ def markdown(costs: Costs, checks: list[Check], where: dict[str, str], query: st
         cores, events = nodes * NODE_CORES, LARGE * costs.share / TASKS
         time = f"{costs.seconds(LARGE, cores):,.0f} s"
         large_rows.append([str(nodes), str(cores), time, f"{moved / nodes / 1e9:,.1f} GB", f"{events:,.0f}"])
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Ten billion events on a cluster, from what one core of {where['machine']} does, {where['day']}",
-        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
+        f"Commit {where['commit']}; {versions(where, PACKAGES)}; "
+        f"load average {where['load']} before the first run, above 0 where others were at work. "
         f"`{query}`, counted, from Parquet; {costs.share:.0%} of the rows pass Spark's filter. "
         "Written by `python -m benchmarks.spark.scale`.",
         "## What a row costs\n\nBy the differences between runs that end after each step, on one core. `read` is of all rows, the "

@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import gpu_cep
 from benchmarks.record import pages
 from benchmarks.record.arguments import measuring
-from benchmarks.record.machine import environment, name_on
+from benchmarks.record.machine import ON_SPARK, environment, name_on, versions
 from benchmarks.record.memory import peak_bytes
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.sessions import BATCH_ROWS, SHUFFLE_PARTITIONS, spark_session
@@ -33,7 +33,6 @@ PARTITIONS, WINDOW = 8, 1_000
 # The settings of sessions, also for the model of a cluster.
 SETTINGS = {SHUFFLE_PARTITIONS: str(PARTITIONS), "spark.sql.files.maxPartitionBytes": "16m", BATCH_ROWS: "1000000"}
 QUERY = f"PATTERN SEQ(A a, B b, C c) WHERE a.x < c.x WITHIN {WINDOW}"
-PACKAGES = ("pyspark", "pyarrow", "numpy")
 BARE = "one stream, bare shuffle + mapInArrow"
 KEYLESS, EVEN, HOT_KEY = "one stream, gpu_match", "even keys, gpu_match", "a hot key, gpu_match"
 WHOLE = ", slices=None"
@@ -143,10 +142,10 @@ def markdown(timings: list[Timing], found: dict[str, float], where: dict[str, st
     for each in timings:
         rate, peak = number / each.seconds / 1e6, f"{each.worker_bytes / 2**20:,.0f} MiB"
         rows.append([each.way, str(each.cores), f"{each.seconds:.2f}", f"{rate:.2f}", peak])
-    versions = ", ".join(f"{package} {where[package]}" for package in PACKAGES)
     sections = [
         f"# Slices of time under Spark, on {where['machine']}, {where['day']}",
-        f"Commit {where['commit']}; {versions}; load average {where['load']} before the first run, above 0 where others were at work. "
+        f"Commit {where['commit']}; {versions(where, ON_SPARK)}; "
+        f"load average {where['load']} before the first run, above 0 where others were at work. "
         f"{number:,} events in Parquet, half of them asked for; {KEYS:,} keys, of which the hot one has {HOT:.0%} of the rows; "
         f"{PARTITIONS} shuffle partitions; the best of {repeats} warm runs, turn by turn. "
         f"`{QUERY}`, counted; counts are those of a local run. Written by `python -m benchmarks.spark.slices`.",
@@ -158,7 +157,7 @@ def markdown(timings: list[Timing], found: dict[str, float], where: dict[str, st
 
 def main(argv: list[str]) -> int:
     options = measuring("Measure streams in slices of time under Spark.", EVENTS, REPEATS).parse_args(argv)
-    where = environment(PACKAGES)
+    where = environment(ON_SPARK)
     with tempfile.TemporaryDirectory() as folder:
         path, table = Path(folder) / "events.parquet", events(options.events)
         pq.write_table(table, path)

@@ -10,7 +10,7 @@ from benchmarks.baselines.environment import Environment
 from benchmarks.baselines.floors import Floor
 from benchmarks.baselines.measure import Stages, Timing
 from benchmarks.record import pages
-from benchmarks.record.machine import slug
+from benchmarks.record.machine import LIBRARY, slug
 from benchmarks.spark.peer import SparkTiming
 from benchmarks.suite.algorithm_rates import AlgorithmRate
 from benchmarks.suite.guard import ALLOWANCE, LIMIT, Ratio
@@ -19,7 +19,7 @@ from benchmarks.suite.plots import draw
 from benchmarks.suite.startup import StartUp
 
 PEER = "c++, 1 thread"
-PACKAGES = ("gpu-cep", "numba", "numpy", "pyarrow", "pyspark")
+PACKAGES = ("gpu-cep", *LIBRARY, "pyspark")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ pytest.importorskip("pyspark")
 from benchmarks.kinds.questions import KINDS
 from benchmarks.record import arguments, pages
 from benchmarks.record.day_records import Record, RecordError, earlier, merged
-from benchmarks.record.machine import package_version, processor_name, slug
+from benchmarks.record.machine import ON_SPARK, package_version, processor_name, slug
 from benchmarks.rivals import spark_files
 from benchmarks.rivals.spark_records import (
     AUTO,
@@ -33,11 +33,10 @@ from benchmarks.rivals.spark_records import (
     refuse_losses,
     row,
 )
-from benchmarks.spark.keys import PACKAGES
 from benchmarks.spark.times import Taken
 from gpu_cep.errors import Diagnostic, UnsupportedError
 
-WHERE = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "cores": "2", WARM: "8", **dict.fromkeys(PACKAGES, "1")}
+WHERE = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "cores": "2", WARM: "8", **dict.fromkeys(ON_SPARK, "1")}
 
 
 def record(found: dict[str, dict[str, Taken]], failed: dict[str, dict[str, str]] | None = None, **where: str) -> Record:
@@ -84,7 +83,7 @@ def test_a_run_that_would_leave_less_is_refused() -> None:
 
 
 def test_a_run_of_another_environment_is_refused(tmp_path: Path) -> None:
-    alike, path = (*PACKAGES, "cores", WARM), tmp_path / "day.json"
+    alike, path = (*ON_SPARK, "cores", WARM), tmp_path / "day.json"
     assert earlier(path, WHERE, alike) is None
     before = record({"funnel": {FILES: Taken(3.0, 4.0)}})
     pages.write(tmp_path, "day", "", before)
@@ -121,7 +120,7 @@ def test_a_dozen_questions_are_asked_without_names() -> None:
 
 def test_nothing_is_measured_for_a_run_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(arguments, "RESULTS", tmp_path)
-    versions = {each: package_version(each) for each in PACKAGES} | {WARM: str(spark_files.WARM_RUNS)}
+    versions = {each: package_version(each) for each in ON_SPARK} | {WARM: str(spark_files.WARM_RUNS)}
     name = f"spark-files-400-{slug(processor_name())}-{date.today().isoformat()}"
     pages.write(tmp_path, name, "", record({"funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}}, **versions))
     assert spark_files.main(["--events", "400", "--kinds", "funnel", "--ways", "files"]) == 2

@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from benchmarks.record.machine import environment
-from benchmarks.spark.keys import PACKAGES
+from benchmarks.record.machine import ON_SPARK, environment
 from benchmarks.spark.rare import QUESTIONS, RULE_SETS, Line, RuleSetLine, markdown
 from benchmarks.spark.times import Taken
 
@@ -19,7 +18,7 @@ def test_the_page_says_what_each_way_takes() -> None:
     sets = [RuleSetLine(name, Taken(4.0, 8.0), Taken(1.0, 4.0), 5_678) for name in RULE_SETS]
     page = markdown(
         {
-            "environment": environment(PACKAGES),
+            "environment": environment(ON_SPARK),
             "events": 10,
             "repeats": 2,
             "lines": [asdict(line) for line in lines],
