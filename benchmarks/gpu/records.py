@@ -23,7 +23,7 @@ class NoCard(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class CardRecord:
     """One card's calls by size, at full size, too, where it begins to win, and first queries; `facts` are those of the first part."""
 
     path: Path
@@ -36,7 +36,7 @@ class Measured:
     first: tuple[FirstAnswer, ...]
 
 
-def newest_records(folder: Path) -> list[Measured]:
+def newest_records(folder: Path) -> list[CardRecord]:
     """Return for each card its newest record in `folder` that has calls by size; of one day's, that of the most calls.
 
     Raises
@@ -44,13 +44,13 @@ def newest_records(folder: Path) -> list[Measured]:
     NoCard
         There is a record of the check in it that is no card's.
     """
-    newest: dict[str, Measured] = {}
+    newest: dict[str, CardRecord] = {}
     for found in sorted(_records(folder), key=lambda record: (record.day, len(record.calls))):
         newest[found.device] = found
     return [newest[device] for device in sorted(newest)]
 
 
-def _records(folder: Path) -> Iterator[Measured]:
+def _records(folder: Path) -> Iterator[CardRecord]:
     for path in sorted(folder.glob("*.json")):
         record = pages.read(path)
         if isinstance(record, dict) and record.keys() >= FIELDS:
@@ -59,7 +59,7 @@ def _records(folder: Path) -> Iterator[Measured]:
                 yield found
 
 
-def measured(path: Path, record: Mapping[str, Any]) -> Measured:
+def measured(path: Path, record: Mapping[str, Any]) -> CardRecord:
     """Return what a record of the check, which lies at `path`, says.
 
     Raises
@@ -81,4 +81,4 @@ def measured(path: Path, record: Mapping[str, Any]) -> Measured:
     calls = tuple(EndToEnd(**row) for row in rows[CALLS] + rows[WHOLE_CALLS])
     turns = tuple(Turn(**row) for row in rows[TURNS])
     first = tuple(FirstAnswer(**row) for row in rows[FIRST])
-    return Measured(path, record["device"], record["day"], facts, faults, calls, turns, first)
+    return CardRecord(path, record["device"], record["day"], facts, faults, calls, turns, first)

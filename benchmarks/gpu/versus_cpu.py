@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.gpu.crossover import Turn
 from benchmarks.gpu.end_to_end import EndToEnd
 from benchmarks.gpu.first_queries import FirstAnswer
-from benchmarks.gpu.records import Measured, newest_records
+from benchmarks.gpu.records import CardRecord, newest_records
 from benchmarks.gpu.traffic import Traffic, bytes_per_event, read_traffic
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS, ROOT
@@ -76,7 +76,7 @@ def page(folder: Path) -> str:
     return "\n\n".join([HEAD, *measured, *travel_section(traffic), *stays_section(), *kernel_section(folder)]) + "\n"
 
 
-def card_sections(traffic: Sequence[Traffic], card: Measured) -> Iterator[str]:
+def card_sections(traffic: Sequence[Traffic], card: CardRecord) -> Iterator[str]:
     """Yield what one card's record says."""
     facts = card.facts
     where = f"{facts['processor']}, CUDA {facts['CUDA, driver']}, driver {facts['driver']}, commit {facts['commit']}"

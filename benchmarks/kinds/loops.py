@@ -24,6 +24,8 @@ HEADERS = [SOURCES / "kinds.hpp", peers.SOURCES / "stream.hpp"]
 
 
 class _Asked(ctypes.Structure):
+    """What a loop is given: ``Asked`` of ``kinds.hpp``."""
+
     _fields_ = (
         ("ts", ctypes.c_void_p),
         ("key", ctypes.c_void_p),

@@ -30,7 +30,7 @@ TAKEN = "rows taken"
 
 
 @dataclass(frozen=True, slots=True)
-class Seconds:
+class ShortestTimes:
     """The shortest time of some runs, on the clock and on the processors."""
 
     wall: float
@@ -38,7 +38,7 @@ class Seconds:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class KindTimes:
     """What one kind took, by the forms of the library and by the loops; `chunks` are those of the table of the base form.
 
     `stages` are the seconds of each stage in the base form. `floor` are those of copying the columns that the query reads, and the rows
@@ -53,7 +53,7 @@ class Measured:
     streams: int
     chunks: int
     matches: int
-    seconds: dict[str, Seconds]
+    seconds: dict[str, ShortestTimes]
     stages: dict[str, float]
     floor: float
 
@@ -79,7 +79,7 @@ class Contestant:
     tries: int = 1
 
 
-def measured(kind: Kind, events: int, repeats: int) -> Measured:
+def measured(kind: Kind, events: int, repeats: int) -> KindTimes:
     """Check `kind` and time it over so many events."""
     whole = make(kind.workload, kind.shape, events)
     forms = forms_of(kind)
@@ -95,7 +95,7 @@ def measured(kind: Kind, events: int, repeats: int) -> Measured:
     base = tables[FORMS[BASE].table]
     streams, chunks = streams_of(kind.workload, events), base["ts"].num_chunks
     where = stages_of(kind, base, repeats), floor_of(kind, base, repeats)
-    return Measured(kind.name, kind.asked, kind.text(events), kind.options, events, streams, chunks, matches, seconds, *where)
+    return KindTimes(kind.name, kind.asked, kind.text(events), kind.options, events, streams, chunks, matches, seconds, *where)
 
 
 def stages_of(kind: Kind, events: pa.Table, repeats: int) -> dict[str, float]:
@@ -142,19 +142,19 @@ def check(kind: Kind, tables: Mapping[str, pa.Table], loops: Mapping[str, Loop])
     return matches
 
 
-def in_turns(contestants: Sequence[Contestant], repeats: int) -> list[Seconds]:
+def in_turns(contestants: Sequence[Contestant], repeats: int) -> list[ShortestTimes]:
     """Return the shortest times of each contestant; they take turns, so that what a machine does meanwhile befalls all of them."""
-    taken: list[list[Seconds]] = [[] for _ in contestants]
+    taken: list[list[ShortestTimes]] = [[] for _ in contestants]
     for _ in range(repeats):
         for own, contestant in zip(taken, contestants, strict=True):
             own.extend(_timed(contestant) for _ in range(contestant.tries))
-    return [Seconds(min(each.wall for each in own), min(each.cpu for each in own)) for own in taken]
+    return [ShortestTimes(min(each.wall for each in own), min(each.cpu for each in own)) for own in taken]
 
 
-def _timed(contestant: Contestant) -> Seconds:
+def _timed(contestant: Contestant) -> ShortestTimes:
     wall, cpu = time.perf_counter(), time.process_time()
     answer = contestant.run()
-    found = Seconds(time.perf_counter() - wall, time.process_time() - cpu)
+    found = ShortestTimes(time.perf_counter() - wall, time.process_time() - cpu)
     contestant.drop(answer)
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.baselines.environment import Environment
 from benchmarks.kinds.forms import BASE, FORMS, WHOLE_EVENTS
-from benchmarks.kinds.measure import LOOP, TAKEN, Measured
+from benchmarks.kinds.measure import LOOP, TAKEN, KindTimes
 from benchmarks.record import pages
 from benchmarks.record.machine import LIBRARY, slug
 
@@ -19,23 +19,23 @@ CPU, SECOND_CORE = "base, CPU time", "second core"
 _SHOWN_STAGES = 4
 
 
-def write(where: Environment, found: Sequence[Measured], repeats: int, folder: Path) -> tuple[Path, Path]:
+def write(where: Environment, found: Sequence[KindTimes], repeats: int, folder: Path) -> tuple[Path, Path]:
     """Write the record as ``.json`` and the page as ``.md`` into `folder`."""
     record = {"environment": asdict(where), "repeats": repeats, "kinds": [_recorded(each) for each in found]}
     return pages.write(folder, f"kinds-{slug(where.machine)}-{where.day}", markdown(where, found, repeats), record)
 
 
-def _recorded(each: Measured) -> dict[str, Any]:
+def _recorded(each: KindTimes) -> dict[str, Any]:
     return asdict(each) | {"ratios": ratios(each), "second_core": each.second_core}
 
 
-def ratios(each: Measured) -> dict[str, float]:
+def ratios(each: KindTimes) -> dict[str, float]:
     """Return the ratio of each form that suits the kind, on the clock; and that of the base form's times on the processors."""
     given = {BASE: each.ratio(BASE), CPU: each.ratio(BASE, "cpu"), **{form: each.ratio(form) for form in FORMS if form != BASE}}
     return {name: ratio for name, ratio in given.items() if ratio is not None}
 
 
-def markdown(where: Environment, found: Sequence[Measured], repeats: int) -> str:
+def markdown(where: Environment, found: Sequence[KindTimes], repeats: int) -> str:
     worst_first = sorted(found, key=lambda each: ratios(each)[BASE])
     return "\n".join(
         [
@@ -78,7 +78,7 @@ def _columns() -> list[str]:
     return [BASE, CPU, *(form for form in FORMS if form != BASE)]
 
 
-def _summary(found: Sequence[Measured]) -> list[str]:
+def _summary(found: Sequence[KindTimes]) -> list[str]:
     """Return median and worst of the base form, and the worst of all forms."""
     ratio, form, kind = min((ratio, form, each.kind) for each in found for form, ratio in ratios(each).items() if form != CPU)
     base = [ratios(each)[BASE] for each in found]
@@ -88,7 +88,7 @@ def _summary(found: Sequence[Measured]) -> list[str]:
     ]
 
 
-def _rows(found: Sequence[Measured]) -> list[list[str]]:
+def _rows(found: Sequence[KindTimes]) -> list[list[str]]:
     rows = [["kind", "question", "events", "matches", "C++, ns per event", *_columns(), SECOND_CORE]]
     for each in found:
         own = ratios(each)
@@ -102,7 +102,7 @@ def _rows(found: Sequence[Measured]) -> list[list[str]]:
     return rows
 
 
-def _stages(found: Sequence[Measured]) -> list[list[str]]:
+def _stages(found: Sequence[KindTimes]) -> list[list[str]]:
     rows = [["kind", "to copy", "C++", "all", WHOLE_EVENTS, TAKEN, "longest stages"]]
     for each in found:
         longest = sorted(each.stages.items(), key=lambda stage: -stage[1])[:_SHOWN_STAGES]
@@ -112,5 +112,5 @@ def _stages(found: Sequence[Measured]) -> list[list[str]]:
     return rows
 
 
-def _keywords(each: Measured) -> str:
+def _keywords(each: KindTimes) -> str:
     return "".join(f", `{name}={value!r}`" for name, value in each.options.items())

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from benchmarks.baselines.cpp_loops import has_compiler
 from benchmarks.baselines.environment import environment
-from benchmarks.kinds.measure import Measured, measured
+from benchmarks.kinds.measure import KindTimes, measured
 from benchmarks.kinds.questions import KINDS
 from benchmarks.kinds.report import PACKAGES, markdown, write
 from benchmarks.record.folders import RESULTS
@@ -26,7 +26,7 @@ REPEATS = 3
 QUICK_EVENTS, QUICK_REPEATS = 1_000_000, 2
 
 
-def measurements(names: Sequence[str], events: int, repeats: int) -> Iterator[Measured]:
+def measurements(names: Sequence[str], events: int, repeats: int) -> Iterator[KindTimes]:
     """Yield each kind by itself; what one has taken is given back before the next."""
     for name in names:
         print(f"{name}, {events:,} events", file=sys.stderr, flush=True)

@@ -43,7 +43,7 @@ STREAMED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PushedQuestion:
     """A kind of question over so many keys: its events, and its text with RETURN."""
 
     kind: Kind
@@ -68,7 +68,7 @@ class Asked:
         return [with_own_texts(self.events.slice(begin, end - begin)) for begin, end in zip(begins, [*begins[1:], len(times)], strict=True)]
 
 
-def asked_of(kind: Kind, events: int, keys: int, threads: int) -> Asked:
+def asked_of(kind: Kind, events: int, keys: int, threads: int) -> PushedQuestion:
     """Return `kind` over so many events of so many keys, with windows that hold few enough of them."""
     most = max(2, int(_WINDOW * events / keys))
     if kind.keyed:
@@ -79,7 +79,7 @@ def asked_of(kind: Kind, events: int, keys: int, threads: int) -> Asked:
         named = replace(kind, conditions=tuple(each.replace("{ticks}", ticks) for each in kind.conditions), within=True)
         kind = _with_window(named, most, _GAPS)
     made = through_parquet(make(kind.workload, kind.shape, events))
-    return Asked(kind, keys if kind.keyed else 0, made, kind.text(events, items=True), threads)
+    return PushedQuestion(kind, keys if kind.keyed else 0, made, kind.text(events, items=True), threads)
 
 
 def _with_window(kind: Kind, most: int, times: int = 1) -> Kind:
@@ -87,7 +87,7 @@ def _with_window(kind: Kind, most: int, times: int = 1) -> Kind:
     return replace(kind, workload=replace(kind.workload, window=min(times * kind.workload.window, most)))
 
 
-def measured(asked: Asked, pushes: Sequence[int], repeats: int) -> Iterator[PushedKind]:
+def measured(asked: PushedQuestion, pushes: Sequence[int], repeats: int) -> Iterator[PushedKind]:
     """Yield what pushes of each size take; they take turns with one call over all events."""
     parts = {push: asked.parts(push) for push in pushes}
     calls: list[Callable[[], int]] = [asked.whole, *(partial(asked.pushed, parts[push]) for push in pushes)]

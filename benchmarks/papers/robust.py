@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import gpu_cep
+from benchmarks.baselines.measure import Disagreement
 from benchmarks.papers.post_processing import conforming, most_of_one_window
 from benchmarks.record import pages
 from benchmarks.record.folders import RESULTS
@@ -75,10 +76,6 @@ class Missed:
     robust_matches: int
     seconds: float
     robust_seconds: float
-
-
-class Disagreement(Exception):
-    """Backtracking and post-processing found different matches."""
 
 
 def downward(variables: int, window: int) -> Question:

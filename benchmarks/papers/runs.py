@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import gpu_cep
+from benchmarks.baselines.measure import Disagreement
 from benchmarks.papers.figures import Experiment, Panel, Point, Way
 from gpu_cep.errors import UnsupportedError
 
@@ -49,10 +50,6 @@ class Refusal:
     panel: str
     way: str
     reason: str
-
-
-class Disagreement(Exception):
-    """Two ways found different numbers of matches."""
 
 
 def measure(experiment: Experiment, rounds: int, patience: float) -> Iterator[Measurement | Refusal]:

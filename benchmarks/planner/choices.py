@@ -50,7 +50,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class ChoiceTimes:
     """A case: CPU seconds by algorithm (those that gave up have none), and which ones ``auto`` took."""
 
     part: str
@@ -121,7 +121,7 @@ PARTS: dict[str, Callable[[], Iterator[Case]]] = {
 }
 
 
-def timed(case: Case, patience: float) -> Timing | None:
+def timed(case: Case, patience: float) -> ChoiceTimes | None:
     """Return the least CPU time of each algorithm, and of the choice; None if all gave up.
 
     Those that are far behind run twice, the others until patience ends.
@@ -140,7 +140,7 @@ def timed(case: Case, patience: float) -> Timing | None:
         for name in seconds:
             if seconds[name] < FAR * best or name == "auto":
                 seconds[name] = min(seconds[name], _seconds(runs[name]))
-    return Timing(case.part, case.name, seconds, tuple(sorted({answer.expected.algorithm for answer in profile.answers})))
+    return ChoiceTimes(case.part, case.name, seconds, tuple(sorted({answer.expected.algorithm for answer in profile.answers})))
 
 
 def _run(case: Case, events: pa.Table, name: str) -> Callable[..., None] | None:
@@ -169,14 +169,14 @@ def _seconds(run: Callable[..., None]) -> float:
     return time.process_time() - begin
 
 
-def summary(timings: Sequence[Timing]) -> tuple[str, ...]:
+def summary(timings: Sequence[ChoiceTimes]) -> tuple[str, ...]:
     """Return how near the choice is to the best in some cases, as lines."""
     regrets = [timing.regret for timing in timings]
     near = sum(regret <= NEAR for regret in regrets) / len(regrets)
     return f"{len(regrets)}", f"{near:.1%}", f"{np.median(regrets):.2f}", f"{np.quantile(regrets, 0.95):.2f}", f"{max(regrets):.2f}"
 
 
-def markdown(timings: Sequence[Timing], where: str) -> str:
+def markdown(timings: Sequence[ChoiceTimes], where: str) -> str:
     """Return the page."""
     parts = {part: [timing for timing in timings if timing.part == part] for part in dict.fromkeys(timing.part for timing in timings)}
     head = ("", "cases", f"within {NEAR} × the best", "median", "95 %", "worst")
@@ -204,7 +204,7 @@ def markdown(timings: Sequence[Timing], where: str) -> str:
     ) + "\n"  # fmt: skip
 
 
-def _milliseconds(timing: Timing) -> Iterator[str]:
+def _milliseconds(timing: ChoiceTimes) -> Iterator[str]:
     return (f"{1e3 * timing.seconds[name]:.1f}" if name in timing.seconds else "–" for name in ("auto", *NAMED))
 
 

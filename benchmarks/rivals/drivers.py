@@ -41,7 +41,7 @@ PACKAGES = (*machine.LIBRARY, "pyspark")
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class WayTiming:
     """The least seconds in which one way answered one query."""
 
     query: str
@@ -83,7 +83,7 @@ def ours(events: Any, query: Listing1, threads: int, output: str) -> Callable[[]
     return partial(gpu_cep.match, events, gpu_cep.parse(query.text), threads=threads, output=output)
 
 
-def measured(name: str, query: Listing1, reports: pa.Table, path: Path, repeats: int) -> Iterator[Timing]:
+def measured(name: str, query: Listing1, reports: pa.Table, path: Path, repeats: int) -> Iterator[WayTiming]:
     """Yield the times of one query by us and by the loop, matches checked; the ways take turns."""
     cars = drives.CARS
     number, rows = aggressive_drivers(reports, cars, query, rows=True)
@@ -97,8 +97,8 @@ def measured(name: str, query: Listing1, reports: pa.Table, path: Path, repeats:
     ways["gpu_cep, matches, from Parquet"] = ours(path, query, THREADS, "matches")
     ways["C++, matches, from Parquet that Arrow reads in threads"] = partial(_loop_on_file, path, query)
     for way, seconds in zip(ways, best_in_turn([*ways.values()], repeats), strict=True):
-        yield Timing(name, way, number, seconds)
-    yield Timing(name, "derivation", number, _derivation(reports, query, repeats))
+        yield WayTiming(name, way, number, seconds)
+    yield WayTiming(name, "derivation", number, _derivation(reports, query, repeats))
 
 
 def _loop_on_file(path: Path, query: Listing1) -> None:
@@ -130,7 +130,7 @@ def copying(reports: pa.Table, repeats: int) -> float:
     return best_seconds(lambda: [buffer.copy() for buffer in buffers], repeats)
 
 
-def on_duckdb(name: str, query: Listing1, path: Path, folder: Path, repeats: int) -> Timing | str:
+def on_duckdb(name: str, query: Listing1, path: Path, folder: Path, repeats: int) -> WayTiming | str:
     """Return DuckDB's time on as many threads, the table in its memory; or why it could not be measured."""
     where = environment("duckdb")
     if where.missing:
@@ -146,10 +146,10 @@ def on_duckdb(name: str, query: Listing1, path: Path, folder: Path, repeats: int
     done = subprocess.run([str(where.python), str(WORKER), json.dumps(job)], capture_output=True, text=True, check=False, env=variables)
     if done.returncode:
         return done.stderr.splitlines()[-1]
-    return Timing(name, f"DuckDB, matches, {THREADS} threads", found.num_rows, min(json.loads(done.stdout.splitlines()[-1])["seconds"]))
+    return WayTiming(name, f"DuckDB, matches, {THREADS} threads", found.num_rows, min(json.loads(done.stdout.splitlines()[-1])["seconds"]))
 
 
-def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[Timing]:
+def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[WayTiming]:
     """Yield Spark's times on as many local cores: from Parquet to the number of matches' rows, and all rows to Python without a match."""
     from benchmarks.spark.floor import handed_over, total
     from benchmarks.spark.sessions import SHUFFLE_PARTITIONS, spark_session
@@ -158,13 +158,13 @@ def on_spark(query: Listing1, path: Path, repeats: int) -> Iterator[Timing]:
         reports = spark.read.parquet(str(path))
         matched = gpu_cep.gpu_match(reports, query.text)
         way = f"gpu_cep on Spark, matches, from Parquet, local[{THREADS}]"
-        yield Timing("as printed", way, matched.count(), best_seconds(matched.count, repeats))
+        yield WayTiming("as printed", way, matched.count(), best_seconds(matched.count, repeats))
         # shuffled anew each time: of a frame that has been collected Spark keeps what was
         every = reports.select(*COLUMNS)
-        yield Timing("none", PLAIN_HANDOVER, 0, best_seconds(lambda: total(handed_over(every.repartition("car_id"))), repeats))
+        yield WayTiming("none", PLAIN_HANDOVER, 0, best_seconds(lambda: total(handed_over(every.repartition("car_id"))), repeats))
 
 
-def markdown(timings: list[Timing], missing: list[str], where: dict[str, str], events: int, copy: float) -> str:
+def markdown(timings: list[WayTiming], missing: list[str], where: dict[str, str], events: int, copy: float) -> str:
     table = pages.table(
         [
             ["query", "way", "matches", "seconds", "M events/s", "copies of the columns"],
@@ -196,7 +196,7 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     where = machine.environment(PACKAGES)
     reports = drives.car_reports(options.events)
-    timings: list[Timing] = []
+    timings: list[WayTiming] = []
     missing: list[str] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -206,7 +206,7 @@ def main(argv: list[str]) -> int:
         for text, query in queries(reports).items():
             timings += measured(text, query, reports, path, options.repeats)
             found = "DuckDB was not asked for" if options.no_duckdb else on_duckdb(text, query, path, folder, options.repeats)
-            if isinstance(found, Timing):
+            if isinstance(found, WayTiming):
                 timings.append(found)
             else:
                 missing.append(found)

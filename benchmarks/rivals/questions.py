@@ -102,7 +102,7 @@ SELECT c, p_first, p_count, d, b FROM relevant MATCH_RECOGNIZE (
 """
 
 
-class Asked(Protocol):
+class RivalQuestion(Protocol):
     """What is asked of the library and of rivals over the same events."""
 
     @property

@@ -29,7 +29,7 @@ from benchmarks.record.folders import RESULTS
 from benchmarks.rivals.asking import ask
 from benchmarks.rivals.environments import REQUIREMENTS, environment
 from benchmarks.rivals.kinds import IN_SQL, KindInSql
-from benchmarks.rivals.questions import QUESTIONS, Asked
+from benchmarks.rivals.questions import QUESTIONS, RivalQuestion
 from benchmarks.rivals.report import GROUPS, KINDS_GROUP, ROWS, THREE, Absent, Comparison, write
 from benchmarks.rivals.row_patterns import ROW_QUESTIONS
 
@@ -80,9 +80,9 @@ def row_entries(names: Sequence[str] = tuple(ROW_QUESTIONS)) -> list[Entry]:
     ]
 
 
-def asked(entry: Entry) -> Asked:
+def asked(entry: Entry) -> RivalQuestion:
     """Return the question of an entry."""
-    known: dict[str, Asked] = {**QUESTIONS, **ROW_QUESTIONS}
+    known: dict[str, RivalQuestion] = {**QUESTIONS, **ROW_QUESTIONS}
     return known.get(entry.question) or KindInSql(KINDS[entry.question], entry.events)
 
 

@@ -57,7 +57,7 @@ from benchmarks.rivals.spark_records import (
 )
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.sessions import SHUFFLE_PARTITIONS, spark_session
-from benchmarks.spark.times import Taken, taken
+from benchmarks.spark.times import SparkSeconds, least_seconds
 from gpu_cep.choices import Scan
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.keywords import read_keywords
@@ -111,7 +111,7 @@ TIED = 0.002
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FileQuestion:
     """A question and where its events lie."""
 
     kind: KindInSql
@@ -164,7 +164,7 @@ class Asked:
         return self.frame.sparkSession.sql(text).count()
 
 
-def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
+def ways(asked: FileQuestion) -> Mapping[str, Callable[[], int]]:
     """Return all ways to answer a question, by their names."""
     return {
         FILES: lambda: asked.count("files"),
@@ -179,7 +179,7 @@ def ways(asked: Asked) -> Mapping[str, Callable[[], int]]:
     }
 
 
-def warm_up(asked: Asked, chosen: Collection[str]) -> None:
+def warm_up(asked: FileQuestion, chosen: Collection[str]) -> None:
     """Let the chosen ways answer a question some times, so that Java has compiled what runs often; a way that fails is left out."""
     answers = ways(asked)
     for way in (way for group in TOGETHER for way in group if way in answers and way in chosen):
@@ -189,19 +189,19 @@ def warm_up(asked: Asked, chosen: Collection[str]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class WayResults:
     """The least that each way took for a question, and the errors of the ways that failed."""
 
-    best: dict[str, Taken]
+    best: dict[str, SparkSeconds]
     failed: dict[str, str]
 
 
-def measured(asked: Asked, repeats: int, chosen: Collection[str] = WAYS) -> Measured:
+def measured(asked: FileQuestion, repeats: int, chosen: Collection[str] = WAYS) -> WayResults:
     """Return the least that each of the chosen ways takes, turn by turn; raise AssertionError unless they count alike.
 
     The first turn, in which workers start and load kernels, does not count. A way that fails in any turn has no time.
     """
-    best: dict[str, Taken] = {}
+    best: dict[str, SparkSeconds] = {}
     failed: dict[str, str] = {}
     counted: dict[str, int] = {}
 
@@ -215,7 +215,7 @@ def measured(asked: Asked, repeats: int, chosen: Collection[str] = WAYS) -> Meas
             if way not in answers or way in failed:
                 continue
             try:
-                spent = taken(partial(counting, way), best.get(way, Taken()) if turn else Taken())
+                spent = least_seconds(partial(counting, way), best.get(way, SparkSeconds()) if turn else SparkSeconds())
             except (UnsupportedError, AnalysisException) as fault:
                 failed[way] = str(fault).splitlines()[0]
                 print(f"{asked.kind.name}, {way}: {failed[way]}", file=sys.stderr)
@@ -224,7 +224,7 @@ def measured(asked: Asked, repeats: int, chosen: Collection[str] = WAYS) -> Meas
             if turn:
                 best[way] = spent
     refuse_other_counts(asked.kind.name, counted)
-    return Measured({way: spent for way, spent in best.items() if way not in failed}, failed)
+    return WayResults({way: spent for way, spent in best.items() if way not in failed}, failed)
 
 
 def refuse_other_counts(name: str, counted: Mapping[str, int]) -> None:
@@ -242,13 +242,13 @@ def record_name(events: int) -> str:
     return "spark-files" if events == EVENTS else f"spark-files-{events}"
 
 
-def asked_of(name: str, count: int, folder: Path, spark: SparkSession, *, unordered: bool = False) -> Asked:
+def asked_of(name: str, count: int, folder: Path, spark: SparkSession, *, unordered: bool = False) -> FileQuestion:
     """Return a question over `count` events, which are written to `folder`: in the order of time, or in none."""
     kind, path = KindInSql(KINDS[name], count), folder / f"{name}.parquet"
     events = kind.stored(kind.events(count))
     written = events.take(pa.array(np.random.default_rng(7).permutation(count))) if unordered else events
     pq.write_table(written, path, row_group_size=rows_of_group(count))
-    return Asked(kind, spark.read.parquet(str(path)), str(path), spark.sparkContext.defaultParallelism)
+    return FileQuestion(kind, spark.read.parquet(str(path)), str(path), spark.sparkContext.defaultParallelism)
 
 
 def rows_of_group(events: int) -> int:
@@ -256,9 +256,9 @@ def rows_of_group(events: int) -> int:
     return min(GROUP, events // 10)
 
 
-def ask(options: argparse.Namespace) -> dict[str, Measured]:
+def ask(options: argparse.Namespace) -> dict[str, WayResults]:
     """Return what each way takes for each question."""
-    found: dict[str, Measured] = {}
+    found: dict[str, WayResults] = {}
     chosen = [WORDS[word] for word in options.ways]
     with spark_session(options.cores, "6g", {SHUFFLE_PARTITIONS: str(2 * options.cores)}) as spark:
         for names, ways_of, unordered in ((options.kinds, chosen, False), (options.unordered, (AUTO, SHUFFLED), True)):

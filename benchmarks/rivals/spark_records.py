@@ -8,7 +8,7 @@ from dataclasses import asdict
 from benchmarks.record import day_records, pages
 from benchmarks.record.day_records import Record, RecordError
 from benchmarks.record.machine import ON_SPARK, versions
-from benchmarks.spark.times import Taken
+from benchmarks.spark.times import SparkSeconds
 
 FILES, SHUFFLED, BARE, SQL, PATH = "tasks read files", "Spark's scan and shuffle", "bare hand-over", "SQL", "match(path)"
 # The same where Spark does not add up the bytes of batches.
@@ -29,7 +29,7 @@ def new_record(
     where: Mapping[str, str],
     events: int,
     repeats: int,
-    found: Mapping[str, Mapping[str, Taken]],
+    found: Mapping[str, Mapping[str, SparkSeconds]],
     failed: Mapping[str, Mapping[str, str]],
 ) -> Record:
     """Return the record of a run: for each question, the least that each way took, and why a way `failed` that was asked."""
@@ -56,8 +56,8 @@ def page_of(record: Record, group: int) -> str:
     """Return the page of a record whose files have row groups of `group` rows."""
     where = record["environment"]
     head = ["question", *WAYS, *(f"{way} / files" for way in _COMPARED), f"{PATH} and {EMPTY} / files"]
-    questions: dict[str, dict[str, Taken]] = {
-        name: {way: Taken(**spent) for way, spent in ways.items()} for name, ways in record["questions"].items()
+    questions: dict[str, dict[str, SparkSeconds]] = {
+        name: {way: SparkSeconds(**spent) for way, spent in ways.items()} for name, ways in record["questions"].items()
     }
     warm = f" after {where[WARM]} runs over a small share of the events, in which Java compiles" if WARM in where else ""
     sections = [
@@ -83,23 +83,23 @@ def page_of(record: Record, group: int) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def row(name: str, best: Mapping[str, Taken]) -> list[str]:
+def row(name: str, best: Mapping[str, SparkSeconds]) -> list[str]:
     """Return a question's seconds, and how many times as long as the files' road the other ways take, by the clock and of cores."""
     known = [f"{best[way].clock:.2f}" if way in best else "" for way in WAYS]
     least = {FILES: best[FILES], PATH: _sum(best[PATH], best[EMPTY])} if {FILES, PATH, EMPTY} <= best.keys() else {}
     return [name, *known, *(_ratio(best, way, FILES) for way in _COMPARED), _ratio(least, PATH, FILES)]
 
 
-def _sum(one: Taken, other: Taken) -> Taken:
-    return Taken(one.clock + other.clock, one.cores + other.cores)
+def _sum(one: SparkSeconds, other: SparkSeconds) -> SparkSeconds:
+    return SparkSeconds(one.clock + other.clock, one.cores + other.cores)
 
 
-def _unordered(name: str, best: Mapping[str, Taken]) -> list[str]:
+def _unordered(name: str, best: Mapping[str, SparkSeconds]) -> list[str]:
     seconds = [f"{best[way].clock:.2f}" if way in best else "" for way in (AUTO, SHUFFLED)]
     return [name, *seconds, _ratio(best, AUTO, SHUFFLED)]
 
 
-def _ratio(best: Mapping[str, Taken], way: str, other: str) -> str:
+def _ratio(best: Mapping[str, SparkSeconds], way: str, other: str) -> str:
     if other not in best or way not in best:
         return ""
     return f"{best[way].clock / best[other].clock:.1f} / {best[way].cores / best[other].cores:.1f}"

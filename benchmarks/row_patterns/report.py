@@ -14,7 +14,7 @@ AIM = 40e6
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RowPatternTimes:
     """A question of some partitions: seconds by the clock and of all processors, and what others take for the same rows.
 
     `aimed`: whether the aim is for it: labels decide, and a match is one row.
@@ -40,7 +40,7 @@ class Measured:
         return self.cpu_seconds / self.copying
 
 
-def markdown(where: dict[str, str], found: Sequence[Measured], threads: int, repeats: int) -> str:
+def markdown(where: dict[str, str], found: Sequence[RowPatternTimes], threads: int, repeats: int) -> str:
     return "\n".join(
         [
             f"# MATCH_RECOGNIZE, {where['machine']}, {where['cores']} cores, {where['day']}",
@@ -55,7 +55,7 @@ def markdown(where: dict[str, str], found: Sequence[Measured], threads: int, rep
     )
 
 
-def lines(found: Sequence[Measured]) -> list[str]:
+def lines(found: Sequence[RowPatternTimes]) -> list[str]:
     """Return what the figures mean, and their table with the worst multiple of copying first."""
     aimed = [each for each in found if each.aimed]
     met = sum(each.rows / each.seconds >= AIM for each in aimed)
@@ -71,7 +71,7 @@ def lines(found: Sequence[Measured]) -> list[str]:
 HEAD = ("question", "partitions", "result", "M rows/s", "M rows per CPU s", "×", "C++", "DuckDB")
 
 
-def _row(each: Measured) -> tuple[str, ...]:
+def _row(each: RowPatternTimes) -> tuple[str, ...]:
     rates = (each.rows / seconds / 1e6 for seconds in (each.seconds, each.cpu_seconds))
     duckdb = "—"
     if each.duckdb is not None and each.duckdb_clock is not None:

@@ -24,7 +24,7 @@ from benchmarks.record.folders import RESULTS
 from benchmarks.record.machine import environment, name_on
 from benchmarks.row_patterns.peers import agree, loop_of, statement_of
 from benchmarks.row_patterns.questions import KEYS, QUESTIONS, Question, rows_of
-from benchmarks.row_patterns.report import PACKAGES, Measured, markdown
+from benchmarks.row_patterns.report import PACKAGES, RowPatternTimes, markdown
 
 
 def copy_columns(table: pa.Table) -> list[np.ndarray]:
@@ -33,7 +33,7 @@ def copy_columns(table: pa.Table) -> list[np.ndarray]:
     return [(each.indices if pa.types.is_dictionary(each.type) else each).to_numpy().copy() for each in columns]
 
 
-def measured(question: Question, partitions: str, table: pa.Table, threads: int, repeats: int, copying: float) -> Measured:
+def measured(question: Question, partitions: str, table: pa.Table, threads: int, repeats: int, copying: float) -> RowPatternTimes:
     """Return a question's times and those of what else answers it.
 
     Raises
@@ -46,7 +46,7 @@ def measured(question: Question, partitions: str, table: pa.Table, threads: int,
     taken, _ = least(lambda: gpu_cep.match(table, text, threads=threads), repeats)
     loop = _beside(loop_of(question.name, table), found, question.name, repeats)
     duckdb = _beside(statement_of(question.name, table, threads), found, question.name, repeats)
-    return Measured(
+    return RowPatternTimes(
         question=question.name,
         partitions=partitions,
         rows=len(table),

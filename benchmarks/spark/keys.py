@@ -31,7 +31,7 @@ from benchmarks.record.day_records import Record, RecordError, earlier, merged, 
 from benchmarks.record.machine import ON_SPARK, environment, name_on, versions
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.sessions import BATCH_ROWS, spark_session
-from benchmarks.spark.times import Taken, taken
+from benchmarks.spark.times import SparkSeconds, least_seconds
 from gpu_cep.choices import Scan
 
 EVENTS, REPEATS, ROW_GROUPS, WINDOW, ROWS = 2_000_000, 5, 8, 1_000, 10_000
@@ -55,11 +55,11 @@ class Line:
 
     keys: int
     skewed: bool
-    bare: Taken
-    whole: Taken
-    auto: Taken
-    files_whole: Taken
-    files: Taken
+    bare: SparkSeconds
+    whole: SparkSeconds
+    auto: SparkSeconds
+    files_whole: SparkSeconds
+    files: SparkSeconds
     matches: int
     tasks: int
     streams: str
@@ -68,7 +68,7 @@ class Line:
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Line:
         """Return the line that a record has as a mapping."""
-        return cls(**{**told, **{way: Taken(**told[way]) for way in ("bare", "whole", "auto", "files_whole", "files")}})
+        return cls(**{**told, **{way: SparkSeconds(**told[way]) for way in ("bare", "whole", "auto", "files_whole", "files")}})
 
 
 def column(keys: int, *, skewed: bool) -> str:
@@ -130,10 +130,10 @@ def _line(frame: DataFrame, name: str, keys: int, skewed: bool, repeats: int) ->
     answers |= {"reported": counted("auto", "spark", of_shuffle), "reported of files": counted("auto", "files", of_files)}
     if len({found for way, found in answers.items() if way != BARE}) > 1:
         raise ValueError(f"{key}: {answers}")
-    best = dict.fromkeys(ways, Taken())
+    best = dict.fromkeys(ways, SparkSeconds())
     for _ in range(repeats):
         for way, ask in ways.items():
-            best[way] = taken(ask, best[way])
+            best[way] = least_seconds(ask, best[way])
     line = Line(
         keys,
         skewed,
@@ -184,11 +184,11 @@ def markdown(record: Record) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _seconds(*ways: Taken) -> list[str]:
+def _seconds(*ways: SparkSeconds) -> list[str]:
     return [f"{way.clock:.2f} s" for way in ways]
 
 
-def _ratios(one: Taken, other: Taken) -> list[str]:
+def _ratios(one: SparkSeconds, other: SparkSeconds) -> list[str]:
     return [f"{ratio:.2f}" for ratio in (one.clock / other.clock, one.cores / other.cores)]
 
 

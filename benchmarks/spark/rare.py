@@ -27,7 +27,7 @@ from benchmarks.record.arguments import measuring
 from benchmarks.record.machine import ON_SPARK, environment, name_on, versions
 from benchmarks.spark.floor import total
 from benchmarks.spark.sessions import BATCH_ROWS, spark_session
-from benchmarks.spark.times import Taken, taken
+from benchmarks.spark.times import SparkSeconds, least_seconds
 
 EVENTS, REPEATS, KEYS, ROW_GROUP, RARE = 10_000_000, 3, 1_000, 1_000_000, 1e-5
 OFF, AUTO, NAMED = "rare=None", "rare='auto'", "rare named"
@@ -52,16 +52,16 @@ class Line:
     """What each way takes for a question, how many matches there are, and what auto says of its choice."""
 
     question: str
-    off: Taken
-    auto: Taken
-    named: Taken
+    off: SparkSeconds
+    auto: SparkSeconds
+    named: SparkSeconds
     matches: int
     why: str
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> Line:
         """Return the line that a record has as a mapping."""
-        return cls(**{**told, **{way: Taken(**told[way]) for way in ("off", "auto", "named")}})
+        return cls(**{**told, **{way: SparkSeconds(**told[way]) for way in ("off", "auto", "named")}})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,14 @@ class RuleSetLine:
     """
 
     rules: str
-    off: Taken
-    named: Taken
+    off: SparkSeconds
+    named: SparkSeconds
     matches: int
 
     @classmethod
     def of(cls, told: dict[str, Any]) -> RuleSetLine:
         """Return the line that a record has as a mapping."""
-        return cls(**{**told, **{way: Taken(**told[way]) for way in ("off", "named")}})
+        return cls(**{**told, **{way: SparkSeconds(**told[way]) for way in ("off", "named")}})
 
 
 def events(number: int) -> pa.Table:
@@ -138,12 +138,12 @@ def _agreed(question: str, answers: dict[str, int]) -> int:
     return answers[OFF]
 
 
-def _best(ways: Mapping[str, Callable[[], int]], repeats: int) -> dict[str, Taken]:
+def _best(ways: Mapping[str, Callable[[], int]], repeats: int) -> dict[str, SparkSeconds]:
     """Return the least that each way takes, of runs in turn."""
-    best = dict.fromkeys(ways, Taken())
+    best = dict.fromkeys(ways, SparkSeconds())
     for _ in range(repeats):
         for name, way in ways.items():
-            best[name] = taken(way, best[name])
+            best[name] = least_seconds(way, best[name])
     return best
 
 

@@ -22,7 +22,7 @@ import gpu_cep
 from benchmarks.record import pages
 from benchmarks.spark.floor import handed_over, total
 from benchmarks.spark.sessions import BATCH_ROWS, spark_session
-from benchmarks.spark.times import Taken, taken
+from benchmarks.spark.times import SparkSeconds, least_seconds
 
 EVENTS, REPEATS, ROW_GROUPS, BATCH = 4_000_000, 3, 8, 100_000
 NUMBERS = (100, 100_000)
@@ -69,7 +69,7 @@ def check(frame: DataFrame, table: pa.Table, key: str) -> None:
         assert found == expected, f"{text}: {found}, not {expected}"
 
 
-def page(found: dict[int, dict[str, Taken]], number: int, repeats: int) -> str:
+def page(found: dict[int, dict[str, SparkSeconds]], number: int, repeats: int) -> str:
     names = list(next(iter(found.values())))
     table = [["partitions", *names, *(f"{name} / {SORTED} (clock, of cores)" for name in names if name.startswith(OURS))]]
     for keys, best in found.items():
@@ -86,16 +86,16 @@ def main(argv: list[str]) -> int:
     parser.add_argument("--keys", type=int, nargs="+", default=NUMBERS)
     options = parser.parse_args(argv)
     numbers, table = tuple(options.keys), events(options.events, tuple(options.keys))
-    found: dict[int, dict[str, Taken]] = {}
+    found: dict[int, dict[str, SparkSeconds]] = {}
     with tempfile.TemporaryDirectory() as folder, spark_session(2, "4g", {BATCH_ROWS: str(BATCH)}) as spark:
         path = Path(folder) / "rows.parquet"
         pq.write_table(table, path, row_group_size=max(1, options.events // ROW_GROUPS))
         frame = spark.read.parquet(str(path))
         for keys in numbers:
             check(frame, table, f"k{keys}")
-            best = {name: Taken() for name in ways(frame, f"k{keys}")}
+            best = {name: SparkSeconds() for name in ways(frame, f"k{keys}")}
             for _ in range(options.repeats):
-                best = {name: taken(way, best[name]) for name, way in ways(frame, f"k{keys}").items()}
+                best = {name: least_seconds(way, best[name]) for name, way in ways(frame, f"k{keys}").items()}
             found[keys] = best
     print(page(found, options.events, options.repeats))
     return 0

@@ -44,7 +44,7 @@ KEY_OF = {KEYLESS: None, EVEN: "even", HOT_KEY: "hot"}
 
 
 @dataclass(frozen=True, slots=True)
-class Timing:
+class SliceTiming:
     """The seconds of one way on so many cores, what it counted, and the most memory that a Python worker took."""
 
     way: str
@@ -86,9 +86,9 @@ def answer_of(way: str, frame: DataFrame) -> int:
     return counts_of(frame, KEY_OF[way.removesuffix(WHOLE)], None if way.endswith(WHOLE) else "auto")
 
 
-def measured(path: Path, repeats: int) -> list[Timing]:
+def measured(path: Path, repeats: int) -> list[SliceTiming]:
     """Return the best time of each way, taken turn by turn, so that what else the machine does meets them alike."""
-    best: dict[tuple[str, int], Timing] = {}
+    best: dict[tuple[str, int], SliceTiming] = {}
     for _ in range(repeats):
         for cores, ways in WAYS.items():
             with spark_session(cores, "4g", SETTINGS) as spark:
@@ -101,14 +101,14 @@ def measured(path: Path, repeats: int) -> list[Timing]:
     return list(best.values())
 
 
-def timed(way: str, cores: int, frame: DataFrame) -> Timing:
+def timed(way: str, cores: int, frame: DataFrame) -> SliceTiming:
     """Return what one run of one way takes."""
     for worker in workers():
         Path(f"/proc/{worker}/clear_refs").write_text("5")  # forgets the peak so far
     start = time.perf_counter()
     answer = answer_of(way, frame)
     seconds = time.perf_counter() - start
-    return Timing(way, cores, seconds, answer, max(map(peak_bytes, workers()), default=0))
+    return SliceTiming(way, cores, seconds, answer, max(map(peak_bytes, workers()), default=0))
 
 
 def workers() -> list[int]:
@@ -116,7 +116,7 @@ def workers() -> list[int]:
     return [process for process in descendants(os.getpid()) if "python" in Path(f"/proc/{process}/comm").read_text()]
 
 
-def check(timings: list[Timing], table: pa.Table) -> None:
+def check(timings: list[SliceTiming], table: pa.Table) -> None:
     """Raise AssertionError unless each way counts what a local run counts."""
     counted = {way: gpu_cep.match(table, QUERY, partition_by=key, output="count")["count"] for way, key in KEY_OF.items()}
     for timing in timings:
@@ -124,7 +124,7 @@ def check(timings: list[Timing], table: pa.Table) -> None:
         assert expected in (None, timing.answer), f"{timing.way} counts {timing.answer}, not {expected}"
 
 
-def ratios(timings: list[Timing]) -> dict[str, float]:
+def ratios(timings: list[SliceTiming]) -> dict[str, float]:
     """Return the ratios that slices must keep, at least 0.9 and at most 1.5, and what they take where there are keys enough."""
     seconds = {(timing.way, timing.cores): timing.seconds for timing in timings}
     gains = {way: seconds[way, 1] / seconds[way, 2] for way in (KEYLESS, BARE)}
@@ -137,7 +137,7 @@ def ratios(timings: list[Timing]) -> dict[str, float]:
     }
 
 
-def markdown(timings: list[Timing], found: dict[str, float], where: dict[str, str], number: int, repeats: int) -> str:
+def markdown(timings: list[SliceTiming], found: dict[str, float], where: dict[str, str], number: int, repeats: int) -> str:
     rows = [["way", "cores", "seconds", "M events/s", "peak of one worker"]]
     for each in timings:
         rate, peak = number / each.seconds / 1e6, f"{each.worker_bytes / 2**20:,.0f} MiB"

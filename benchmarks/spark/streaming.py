@@ -48,8 +48,8 @@ SETTINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """What micro-batches take behind the first two, which load code: rows per second of the clock, and microseconds of cores a row."""
+class StreamedRun:
+    """A run over micro-batches: rows per second of the clock and microseconds of cores a row, without the first two, which load code."""
 
     rate: float
     cores: float
@@ -115,7 +115,7 @@ def storing(column: str, kind: str) -> StatefulProcessor:
     return Storing()
 
 
-def run(found: DataFrame, rows: int) -> Taken:
+def run(found: DataFrame, rows: int) -> StreamedRun:
     """Return what all micro-batches take, read one after the other."""
     with tempfile.TemporaryDirectory() as folder:
         stamps: list[float] = []
@@ -130,7 +130,7 @@ def run(found: DataFrame, rows: int) -> Taken:
     seconds = sum(each["durationMs"]["triggerExecution"] for each in progress[2:]) / 1e3
     busy = stamps[len(progress) - 1] - stamps[1]
     known = rows * len(progress[2:])
-    return Taken(known / seconds, 1e6 * busy / known, progress)
+    return StreamedRun(known / seconds, 1e6 * busy / known, progress)
 
 
 def by_keys(session: SparkSession, place: Path, rows: int, batches: int, keys: list[int]) -> str:

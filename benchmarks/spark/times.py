@@ -10,18 +10,18 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class SparkSeconds:
     """The least seconds of a way by the clock, and of all its processes' cores."""
 
     clock: float = float("inf")
     cores: float = float("inf")
 
 
-def taken(way: Callable[[], int], before: Taken) -> Taken:
+def least_seconds(way: Callable[[], int], before: SparkSeconds) -> SparkSeconds:
     """Return what one run of a way takes, or what one took `before`, whichever is less."""
     start, busy = time.perf_counter(), own_ticks()
     way()
-    return Taken(min(before.clock, time.perf_counter() - start), min(before.cores, seconds_since(busy)))
+    return SparkSeconds(min(before.clock, time.perf_counter() - start), min(before.cores, seconds_since(busy)))
 
 
 def own_ticks() -> dict[int, int]:

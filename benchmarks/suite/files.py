@@ -117,7 +117,7 @@ class Spent:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionTimes:
     """What a question took by each way, its matches or rows, and the row groups that ``match(path)`` read (None: all)."""
 
     question: str
@@ -126,7 +126,7 @@ class Asked:
     spent: dict[str, Spent]
 
 
-def asked(name: str, path: str, repeats: int) -> Asked:
+def asked(name: str, path: str, repeats: int) -> QuestionTimes:
     """Ask one question by all ways, which take turns."""
     question, profile = QUESTIONS[name], cep.Profile()
     found = cep.match(path, question.query, profile=profile, **question.options)
@@ -138,7 +138,7 @@ def asked(name: str, path: str, repeats: int) -> Asked:
             times[way].append(timed(partial(does, path, question))[0])
     least = {way: Seconds(*map(min, zip(*taken, strict=True))) for way, taken in times.items()}
     spent = {way: Spent(each.cpu, each.clock, _peak(path, name, way)) for way, each in least.items()}
-    return Asked(name, found.num_rows, profile.groups, spent)
+    return QuestionTimes(name, found.num_rows, profile.groups, spent)
 
 
 def _peak(path: str, question: str, way: str) -> int:
@@ -155,7 +155,7 @@ def taken(path: str, question: str, way: str) -> int:
     return peak_bytes() - before
 
 
-def table(found: Sequence[Asked]) -> str:
+def table(found: Sequence[QuestionTimes]) -> str:
     """Return a line for each question: by how much less ``match(path)`` takes, and what it takes beside reading alone."""
     head = ("question", "row groups read", "read_table + match", "reading alone", "memory")
     lines = [
@@ -171,12 +171,12 @@ def table(found: Sequence[Asked]) -> str:
     return pages.table([head, *lines], figures=len(head) - 1)
 
 
-def _times(each: Asked, way: str, what: str) -> str:
+def _times(each: QuestionTimes, way: str, what: str) -> str:
     ratio = getattr(each.spent[way], what) / max(getattr(each.spent["path"], what), 1e-9)
     return f"{ratio:.1f}" if ratio >= 10 else f"{ratio:.2f}"
 
 
-def markdown(found: Sequence[Asked], where: str, events: int, repeats: int) -> str:
+def markdown(found: Sequence[QuestionTimes], where: str, events: int, repeats: int) -> str:
     """Return the figures as a page."""
     seconds = [
         ("question", "way", "CPU s", "clock s", "peak, MiB"),

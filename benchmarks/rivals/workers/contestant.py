@@ -40,7 +40,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class WarmRuns:
     """The wall and processor seconds of each warm run."""
 
     seconds: tuple[float, ...]
@@ -73,7 +73,7 @@ def serve(opened: Callable[[Job], Contestant]) -> None:
     contestant.run()
     timings = [_timed(contestant) for _ in range(job.repeats)]
     seconds, cpu_seconds = zip(*timings, strict=True)
-    print(json.dumps(asdict(Measured(seconds, cpu_seconds, expected.num_rows))))
+    print(json.dumps(asdict(WarmRuns(seconds, cpu_seconds, expected.num_rows))))
 
 
 def check(found: pa.Table, expected: pa.Table) -> None:

@@ -36,7 +36,7 @@ def test_events_of_one_time_are_pushed_together() -> None:
 
 def test_pushes_that_find_something_else_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = streams.asked_of(KINDS["negation_middle"], **FEW)
-    monkeypatch.setattr(streams.Asked, "whole", lambda self: 1)
+    monkeypatch.setattr(streams.PushedQuestion, "whole", lambda self: 1)
     with pytest.raises(Disagreement, match="match finds 1 matches, pushes"):
         list(streams.measured(asked, [1_000], 1))
 

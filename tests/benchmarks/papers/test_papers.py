@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 import gpu_cep
+from benchmarks.baselines.measure import Disagreement
 from benchmarks.papers import figures, pages, permutations, runs, tpstream
 from benchmarks.papers.run import FIGURES
 from benchmarks.workloads import drives, paper_events
@@ -196,7 +197,7 @@ def test_ways_that_disagree_are_an_error(small: tuple[Any, Any]) -> None:
     (panel,) = figure.experiment.panels
     wrong = figures.Way("wrong", {"algorithm": "ses_automaton"}, count=lambda *_: -1)
     experiment = figures.Experiment("small", lambda: (figures.Panel("one", "size", panel.points, (*panel.ways, wrong)),))
-    with pytest.raises(runs.Disagreement, match="small, one, 3"):
+    with pytest.raises(Disagreement, match="small, one, 3"):
         list(runs.measure(experiment, 1, 0.0))
 
 

@@ -36,8 +36,8 @@ def test_cases_have_names_of_their_own() -> None:
 
 
 def test_the_page_says_whether_the_aim_is_met() -> None:
-    near = choices.Timing("a", "near", {"auto": 1.2, "nfab": 1.0, "ses_automaton": 4.0}, ("nfab",))
-    far = choices.Timing("b", "far", {"auto": 3.5, "nfab": 1.0}, ("nfab",))
+    near = choices.ChoiceTimes("a", "near", {"auto": 1.2, "nfab": 1.0, "ses_automaton": 4.0}, ("nfab",))
+    far = choices.ChoiceTimes("b", "far", {"auto": 3.5, "nfab": 1.0}, ("nfab",))
     assert "never beyond 3 ×: met." in choices.markdown([near], "here")
     page = choices.markdown([near] * 20 + [far], "here")
     assert "never beyond 3 ×: not met." in page

@@ -33,25 +33,27 @@ from benchmarks.rivals.spark_records import (
     refuse_losses,
     row,
 )
-from benchmarks.spark.times import Taken
+from benchmarks.spark.times import SparkSeconds
 from gpu_cep.errors import Diagnostic, UnsupportedError
 
 WHERE = {"machine": "a machine", "day": "today", "load": "1.0", "commit": "abc", "cores": "2", WARM: "8", **dict.fromkeys(ON_SPARK, "1")}
 
 
-def record(found: dict[str, dict[str, Taken]], failed: dict[str, dict[str, str]] | None = None, **where: str) -> Record:
+def record(found: dict[str, dict[str, SparkSeconds]], failed: dict[str, dict[str, str]] | None = None, **where: str) -> Record:
     return new_record(WHERE | where, 400, 3, found, failed or {})
 
 
 def test_a_row_compares_each_way_with_the_files_road() -> None:
-    best = {FILES: Taken(2.0, 4.0), SHUFFLED: Taken(5.0, 6.0), PATH: Taken(1.0, 2.0)}
+    best = {FILES: SparkSeconds(2.0, 4.0), SHUFFLED: SparkSeconds(5.0, 6.0), PATH: SparkSeconds(1.0, 2.0)}
     assert row("runs", best) == ["runs", "2.00", "5.00", "", "", "", "", "1.00", "", "2.5 / 1.5", "", "", "", "", "0.5 / 0.5", ""]
-    assert row("runs", {SQL: Taken(3.0, 4.0)})[1:] == ["", "", "", "", "", "3.00", *[""] * 9]
-    assert row("runs", best | {EMPTY: Taken(0.5, 1.0)})[-2:] == ["0.5 / 0.5", "0.8 / 0.8"]
+    assert row("runs", {SQL: SparkSeconds(3.0, 4.0)})[1:] == ["", "", "", "", "", "3.00", *[""] * 9]
+    assert row("runs", best | {EMPTY: SparkSeconds(0.5, 1.0)})[-2:] == ["0.5 / 0.5", "0.8 / 0.8"]
 
 
 def test_the_page_says_what_was_measured() -> None:
-    page = page_of(record({"runs": {FILES: Taken(2.0, 4.0)}, "mixed": {AUTO: Taken(2.0, 4.0), SHUFFLED: Taken(2.5, 2.0)}}), 40)
+    page = page_of(
+        record({"runs": {FILES: SparkSeconds(2.0, 4.0)}, "mixed": {AUTO: SparkSeconds(2.0, 4.0), SHUFFLED: SparkSeconds(2.5, 2.0)}}), 40
+    )
     assert "400 events" in page
     assert "of at most 40;" in page
     assert "turn by turn after 8 runs over a small share of the events" in page
@@ -62,8 +64,8 @@ def test_the_page_says_what_was_measured() -> None:
 
 
 def test_a_run_of_some_questions_leaves_the_others() -> None:
-    before = record({"robust": {FILES: Taken(2.0, 4.0)}, "funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}})
-    run = record({"v_shape": {FILES: Taken(7.0, 7.0)}, "funnel": {FILES: Taken(1.0, 2.0)}}, commit="def")
+    before = record({"robust": {FILES: SparkSeconds(2.0, 4.0)}, "funnel": {FILES: SparkSeconds(3.0, 4.0), SQL: SparkSeconds(9.0, 9.0)}})
+    run = record({"v_shape": {FILES: SparkSeconds(7.0, 7.0)}, "funnel": {FILES: SparkSeconds(1.0, 2.0)}}, commit="def")
     found = merged(before, run, spark_files.IN_SQL)
     assert list(found["questions"]) == ["v_shape", "funnel", "robust"]
     assert found["questions"]["robust"] == before["questions"]["robust"]
@@ -74,7 +76,7 @@ def test_a_run_of_some_questions_leaves_the_others() -> None:
 
 
 def test_a_run_that_would_leave_less_is_refused() -> None:
-    before = record({"funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}})
+    before = record({"funnel": {FILES: SparkSeconds(3.0, 4.0), SQL: SparkSeconds(9.0, 9.0)}})
     refuse_losses(before, ["funnel"], [FILES, SQL])
     refuse_losses(before, ["v_shape"], [FILES])
     refuse_losses(None, ["funnel"], [FILES])
@@ -85,12 +87,12 @@ def test_a_run_that_would_leave_less_is_refused() -> None:
 def test_a_run_of_another_environment_is_refused(tmp_path: Path) -> None:
     alike, path = (*ON_SPARK, "cores", WARM), tmp_path / "day.json"
     assert earlier(path, WHERE, alike) is None
-    before = record({"funnel": {FILES: Taken(3.0, 4.0)}})
+    before = record({"funnel": {FILES: SparkSeconds(3.0, 4.0)}})
     pages.write(tmp_path, "day", "", before)
     assert earlier(path, WHERE | {"load": "9.0", "commit": "def"}, alike) == before
     with pytest.raises(RecordError, match="was made with pyarrow 1, cores 2; move it away"):
         earlier(path, WHERE | {"pyarrow": "2", "cores": "3"}, alike)
-    cold = record({"funnel": {FILES: Taken(3.0, 4.0)}})
+    cold = record({"funnel": {FILES: SparkSeconds(3.0, 4.0)}})
     del cold["environment"][WARM]
     pages.write(tmp_path, "day", "", cold)
     with pytest.raises(RecordError, match="was made with warm runs 0; move it away"):
@@ -99,11 +101,11 @@ def test_a_run_of_another_environment_is_refused(tmp_path: Path) -> None:
 
 def test_the_record_tells_which_way_failed() -> None:
     """Merged over a figure of the same way, it is no silent loss; a later run that succeeds ends it."""
-    first = record({"funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}})
-    then = record({"funnel": {FILES: Taken(1.0, 2.0)}}, {"funnel": {SQL: "[PARSE_SYNTAX_ERROR] near 'PIVOT'"}})
+    first = record({"funnel": {FILES: SparkSeconds(3.0, 4.0), SQL: SparkSeconds(9.0, 9.0)}})
+    then = record({"funnel": {FILES: SparkSeconds(1.0, 2.0)}}, {"funnel": {SQL: "[PARSE_SYNTAX_ERROR] near 'PIVOT'"}})
     found = merged(first, then, spark_files.IN_SQL)
     assert "\n- funnel by SQL failed: [PARSE_SYNTAX_ERROR] near 'PIVOT'\n" in page_of(found, 40)
-    assert found["failed"] == merged(found, record({"robust": {FILES: Taken(1.0, 1.0)}}), spark_files.IN_SQL)["failed"]
+    assert found["failed"] == merged(found, record({"robust": {FILES: SparkSeconds(1.0, 1.0)}}), spark_files.IN_SQL)["failed"]
     again = merged(found, first, spark_files.IN_SQL)
     assert "failed:" not in page_of(again, 40)
     assert again["questions"]["funnel"] == first["questions"]["funnel"]
@@ -122,7 +124,7 @@ def test_nothing_is_measured_for_a_run_that_is_refused(tmp_path: Path, monkeypat
     monkeypatch.setattr(arguments, "RESULTS", tmp_path)
     versions = {each: package_version(each) for each in ON_SPARK} | {WARM: str(spark_files.WARM_RUNS)}
     name = f"spark-files-400-{slug(processor_name())}-{date.today().isoformat()}"
-    pages.write(tmp_path, name, "", record({"funnel": {FILES: Taken(3.0, 4.0), SQL: Taken(9.0, 9.0)}}, **versions))
+    pages.write(tmp_path, name, "", record({"funnel": {FILES: SparkSeconds(3.0, 4.0), SQL: SparkSeconds(9.0, 9.0)}}, **versions))
     assert spark_files.main(["--events", "400", "--kinds", "funnel", "--ways", "files"]) == 2
     assert "has funnel by SQL" in capsys.readouterr().err
 
@@ -182,7 +184,7 @@ def test_a_way_that_fails_is_told_and_not_asked_again(monkeypatch: pytest.Monkey
 
 def test_a_run_adds_to_the_record_of_its_number_of_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arguments, "RESULTS", tmp_path)
-    told = spark_files.Measured({FILES: Taken(3.0, 4.0)}, {SQL: "cannot"})
+    told = spark_files.WayResults({FILES: SparkSeconds(3.0, 4.0)}, {SQL: "cannot"})
     monkeypatch.setattr(spark_files, "ask", lambda options: dict.fromkeys(options.kinds, told))
     for number, kind in (("400", "funnel"), ("400", "robust"), ("500", "v_shape")):
         assert spark_files.main(["--events", number, "--kinds", kind, "--unordered"]) == 0

@@ -11,7 +11,7 @@ import gpu_cep
 from benchmarks.baselines.cpp_loops import has_compiler
 from benchmarks.row_patterns import peers, run
 from benchmarks.row_patterns.questions import KEYS, QUESTIONS, rows_of
-from benchmarks.row_patterns.report import Measured, lines
+from benchmarks.row_patterns.report import RowPatternTimes, lines
 
 BY_NAME = {each.name: each for each in QUESTIONS}
 
@@ -42,7 +42,7 @@ def test_a_run_is_written_down_worst_first(tmp_path: Path, capsys: pytest.Captur
     names = ["equal rows", "running sum", "V shape, all rows"]
     assert run.main(["--rows", "2000", "--repeats", "1", "--folder", str(tmp_path), "--only", *names]) == 0
     (record,) = tmp_path.glob("*.json")
-    found = [Measured(**each) for each in json.loads(record.read_text())["questions"]]
+    found = [RowPatternTimes(**each) for each in json.loads(record.read_text())["questions"]]
     assert [each.question for each in found] == ["V shape, all rows", "equal rows", "running sum"] * len(KEYS)
     assert [each.aimed for each in found[:3]] == [False, True, False]
     rows = [line.split(" | ")[0][2:] for line in "\n".join(lines(found)).splitlines() if line.startswith("| ")][2:]

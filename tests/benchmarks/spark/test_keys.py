@@ -16,11 +16,11 @@ pytest.importorskip("pyspark")
 from benchmarks.record import arguments, machine, pages
 from benchmarks.spark import keys, times
 from benchmarks.spark.keys import Line
-from benchmarks.spark.times import Taken
+from benchmarks.spark.times import SparkSeconds
 
 
 def line(number: int, skewed: bool, seconds: float) -> dict[str, Any]:
-    ways = Taken(seconds, 1.0), Taken(4.0, 2.0), Taken(3.0, 1.0), Taken(2.0, 1.0), Taken(1.0, 1.5)
+    ways = SparkSeconds(seconds, 1.0), SparkSeconds(4.0, 2.0), SparkSeconds(3.0, 1.0), SparkSeconds(2.0, 1.0), SparkSeconds(1.0, 1.5)
     return asdict(Line(number, skewed, *ways, 7, 2, "streams are whole", "2 slices of time"))
 
 

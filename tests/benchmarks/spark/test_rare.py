@@ -10,12 +10,12 @@ pytest.importorskip("pyspark")
 
 from benchmarks.record.machine import ON_SPARK, environment
 from benchmarks.spark.rare import QUESTIONS, RULE_SETS, Line, RuleSetLine, markdown
-from benchmarks.spark.times import Taken
+from benchmarks.spark.times import SparkSeconds
 
 
 def test_the_page_says_what_each_way_takes() -> None:
-    lines = [Line(name, Taken(4.0, 8.0), Taken(2.0, 2.0), Taken(1.0, 4.0), 1_234, "why") for name in QUESTIONS]
-    sets = [RuleSetLine(name, Taken(4.0, 8.0), Taken(1.0, 4.0), 5_678) for name in RULE_SETS]
+    lines = [Line(name, SparkSeconds(4.0, 8.0), SparkSeconds(2.0, 2.0), SparkSeconds(1.0, 4.0), 1_234, "why") for name in QUESTIONS]
+    sets = [RuleSetLine(name, SparkSeconds(4.0, 8.0), SparkSeconds(1.0, 4.0), 5_678) for name in RULE_SETS]
     page = markdown(
         {
             "environment": environment(ON_SPARK),
