@@ -18,16 +18,17 @@ from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
 from gpu_cep.engine.events.alternatives import Alternatives
 from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
 from gpu_cep.engine.events.match_ends import are_reported
-from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Matches, concatenate_matches
 from gpu_cep.engine.events.merged_matches import once_in_order
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, cut_at_own
 from gpu_cep.engine.events.placed_matches import OrderedMatches, SinglesInParts, join_batches, matches_of, order_found
 from gpu_cep.engine.events.runs import ContiguousMatches, concatenate_runs
+from gpu_cep.engine.events.start_counts import StartCounts, concatenate_counts, count_starts, sort_counts
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.matchers.contiguous.contiguous import account_for, may_read_contiguous
-from gpu_cep.engine.matchers.search import Search, count_starts, searches
+from gpu_cep.engine.matchers.search import Search, searches
 from gpu_cep.engine.matchers.start_limit import start_limit
 from gpu_cep.engine.matchers.union import PatternMatcher
 from gpu_cep.engine.output.after_match import ResultMatches, select_matches, settle_batch, settle_matches, take_runs_apart
@@ -49,7 +50,7 @@ from gpu_cep_kernels.device.interface import Device
 Result = TypeVar("Result")
 
 # What is found before results are built: numbers of matches, in parts, a graph of matches, or matches.
-Found = list[tuple[Indices, Indices]] | Graph | ContiguousMatches | Matches | SinglesInParts | OrderedMatches
+Found = list[StartCounts] | Graph | ContiguousMatches | Matches | SinglesInParts | OrderedMatches
 
 
 class SearchedEvents(NamedTuple):
@@ -199,27 +200,20 @@ def _graph(run: EventRun, first: PhaseOne) -> Graph | None:
     return graph
 
 
-def _counts(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> list[tuple[Indices, Indices]]:
+def _counts(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> list[StartCounts]:
     """Return the numbers of matches in parts, each as :meth:`Matcher.count` returns it."""
     if first.counted is not None and not first.leaves_windows:
         return [first.counted]
     if first.found is not None:
         return [count_starts(_completed(run, first, first.found, algorithms))]
     counted = _each_batch(run, first.ordered, _matcher(run, first, algorithms).count, first.joins_on)
-    return counted if first.counted is None else [_in_order(first.counted, *counted)]
+    return counted if first.counted is None else [sort_counts(concatenate_counts([first.counted, *counted]))]
 
 
-def _in_order(*counted: tuple[Indices, Indices]) -> tuple[Indices, Indices]:
-    """Return numbers of matches at first events in the order of these events."""
-    starts, totals = (np.concatenate(parts) for parts in zip(*counted, strict=True))
-    order = np.argsort(starts, kind="stable")
-    return starts[order], totals[order]
-
-
-def _limited(run: EventRun, counts: list[tuple[Indices, Indices]]) -> list[tuple[Indices, Indices]]:
+def _limited(run: EventRun, counts: list[StartCounts]) -> list[StartCounts]:
     """Return the numbers of matches at each first event, which stands once in them, as far as the plan keeps these."""
     limit = run.plan.settings.limit_per_start
-    kept = counts if limit is None else [(starts, np.minimum(totals, limit)) for starts, totals in counts]
+    kept = counts if limit is None else [StartCounts(starts, np.minimum(totals, limit)) for starts, totals in counts]
     _count_kept(run, lambda: sum(int(totals.sum()) for _, totals in kept))
     return kept
 
@@ -278,7 +272,7 @@ def _reported(run: EventRun, ordered: OrderedEvents, found: ResultMatches[AnyMat
     return found
 
 
-def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[tuple[Indices, Indices]]) -> pa.Table:
+def _count_table(plan: EventPlan, columns: EventColumns, ordered: OrderedEvents, parts: list[StartCounts]) -> pa.Table:
     """Return the number of matches of each `partition_by` stream that has any.
 
     Without keys there is one stream, whose number is returned even if it is 0.

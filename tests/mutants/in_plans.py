@@ -120,7 +120,7 @@ ANALYSIS = (
     Fault(
         "limit-per-start-counts-all",
         "gpu_cep/engine/run.py",
-        "[(starts, np.minimum(totals, limit)) for starts, totals in counts]",
+        "[StartCounts(starts, np.minimum(totals, limit)) for starts, totals in counts]",
         "[(starts, totals) for starts, totals in counts]",
         ("tests/conformance/test_limit_per_start.py",),
     ),

@@ -37,9 +37,9 @@ DEVICE_WALKS = (
     ),
     Fault(
         "counts-of-branches-stand-branch-by-branch",
-        "gpu_cep/engine/phase_one/device/branch_matches.py",
-        'order = np.argsort(events, kind="stable")',
-        "order = np.arange(len(events))",
+        "gpu_cep/engine/events/start_counts.py",
+        'order = np.argsort(counts.starts, kind="stable")',
+        "order = np.arange(len(counts.starts))",
         (WALKS, "tests/engine/phase_one/test_lifted_matches.py"),
     ),
     Fault(

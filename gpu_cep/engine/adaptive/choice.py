@@ -20,6 +20,7 @@ from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.own_events import are_all_own
 from gpu_cep.engine.events.runs import ContiguousMatches
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.matchers.contiguous.contiguous import may_read_contiguous, read_contiguous
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
@@ -239,12 +240,12 @@ class _RecordingMatcher:
         self._record(batch, len(matches), len(matches.events), time.perf_counter() - begin)
         return matches
 
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
+    def count(self, batch: Batch) -> StartCounts:
         """Return the matcher's counts."""
         begin = time.perf_counter()
-        starts, totals = self.matcher.count(batch)
-        self._record(batch, sum_counts(totals), 0, time.perf_counter() - begin)
-        return starts, totals
+        counted = self.matcher.count(batch)
+        self._record(batch, sum_counts(counted.totals), 0, time.perf_counter() - begin)
+        return counted
 
     def _record(self, batch: Batch, matches: int, bound: int, seconds: float) -> None:
         steps = self.meter.steps

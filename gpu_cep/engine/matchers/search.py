@@ -12,6 +12,7 @@ from gpu_cep.engine.events.batches import Batch, window_clock
 from gpu_cep.engine.events.matches import Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE, Own
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.lowering.overflow import ConditionOverflow
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.matchers.dead_ends import state_keys
@@ -147,18 +148,8 @@ class Matcher(Protocol):
     def find(self, batch: Batch) -> Matches:
         """Return the matches, in order of first event, last event and bindings."""
 
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return ascending events and the number of matches that are counted at each.
-
-        All matches of a stream may be counted at one event, unless the plan keeps some of each start.
-        Each event is the start of a match of that stream.
-        """
-
-
-def count_starts(matches: Matches) -> tuple[Indices, Indices]:
-    """Return the events at which matches start (ascending), and how many start at each."""
-    starts, totals = np.unique(matches.first, return_counts=True)
-    return starts, totals
+    def count(self, batch: Batch) -> StartCounts:
+        """Return the numbers of matches, at ascending events."""
 
 
 def entry_of_match(totals: Indices, match: int) -> int:

@@ -8,9 +8,10 @@ import numpy as np
 
 from gpu_cep.engine.events.alternatives import Alternatives, may_stay_apart
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.matches import Matches
 from gpu_cep.engine.events.merged_matches import MatchesOfSome, unite_matches
-from gpu_cep.engine.matchers.search import Matcher, Search, count_starts
+from gpu_cep.engine.events.start_counts import StartCounts, concatenate_counts, count_starts, sort_counts
+from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.records import record
 
@@ -43,20 +44,18 @@ class PatternMatcher:
             for matcher, search in zip(matchers, self.searches, strict=True)
         ]
 
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return ascending events and the number of matches that are counted at each."""
+    def count(self, batch: Batch) -> StartCounts:
+        """Return the numbers of matches, at ascending events."""
         if not self._plan.finds_once:
             return count_starts(self.find(batch))
         counts = [matcher.count(batch) for matcher in self.matchers(self.searches, batch)]
         if len(counts) == 1:
             return counts[0]
-        starts = np.concatenate([starts for starts, _ in counts])
-        order = np.argsort(starts, kind="stable")
-        starts, totals = starts[order], np.concatenate([totals for _, totals in counts])[order]
+        starts, totals = sort_counts(concatenate_counts(counts))
         # several branches may begin at one event
         own = np.flatnonzero(starts[1:] != starts[:-1]) + 1
         begins = np.concatenate([np.zeros(min(1, len(starts)), np.intp), own])
-        return starts[begins], np.add.reduceat(totals, begins)
+        return StartCounts(starts[begins], np.add.reduceat(totals, begins))
 
     @property
     def _plan(self) -> EventPlan:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.matches import Matches
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents, BranchEvents
 from gpu_cep.records import record
@@ -18,8 +19,8 @@ class WindowMatcher(Protocol):
     def find_in(self, batch: Batch, branch: BranchEvents) -> Matches:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
 
-    def count_in(self, batch: Batch, branch: BranchEvents) -> tuple[Indices, Indices]:
-        """Return ascending events and the number of matches that are counted at each."""
+    def count_in(self, batch: Batch, branch: BranchEvents) -> StartCounts:
+        """Return the numbers of matches, at ascending events."""
 
 
 @record()
@@ -34,8 +35,8 @@ class _OverWindows:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
         return self.matcher.find_in(batch, self._branch())
 
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return ascending events and the number of matches that are counted at each."""
+    def count(self, batch: Batch) -> StartCounts:
+        """Return the numbers of matches, at ascending events."""
         return self.matcher.count_in(batch, self._branch())
 
     def _branch(self) -> BranchEvents:

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.accounting.profile import Profile
-from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.matches import Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.reported import Reported
 from gpu_cep.engine.events.runs import ContiguousMatches
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -58,15 +59,14 @@ class PhaseOne:
     """The ordered events; also their matches, if labels decided these on a device.
 
     `found` are the matches, as numbers of the `ordered` events; `runs` are the same as ranges of these.
-    `counted` are ascending first events, and the number of matches counted at each. All are None if
-    matchers are still to run.
+    `counted` are the numbers of matches, at ascending events. All are None if matchers are still to run.
     `device` is the device on which it ran (None: the CPU). `joins_on` is the device on which matchers join events
     (None: the CPU), and `inputs` are what joins read there of all events, where there is room.
     """
 
     ordered: OrderedEvents
     found: Matches | None = None
-    counted: tuple[Indices, Indices] | None = None
+    counted: StartCounts | None = None
     device: Device | None = None
     joins_on: Device | None = None
     inputs: JoinInputs | None = None

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.start_counts import StartCounts, concatenate_counts
 from gpu_cep.engine.matchers.automaton.ses_automaton import SesAutomaton
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.batch_events import BranchEvents
@@ -50,11 +51,9 @@ class TwoPhase:
         found = spread(self._find, self._divide(batch, branch), self.search.threads)
         return concatenate_matches(found, self.search.variable_count)
 
-    def count_in(self, batch: Batch, branch: BranchEvents) -> tuple[Indices, Indices]:
-        """Return the candidates of the batch (ascending), and how many matches start at each."""
-        counts = spread(self._count, self._divide(batch, branch), self.search.threads)
-        nothing = np.empty(0, np.int64)
-        return np.concatenate([nothing, *(starts for starts, _ in counts)]), np.concatenate([nothing, *(totals for _, totals in counts)])
+    def count_in(self, batch: Batch, branch: BranchEvents) -> StartCounts:
+        """Return how many matches start at each candidate of the batch."""
+        return concatenate_counts(spread(self._count, self._divide(batch, branch), self.search.threads))
 
     def _divide(self, batch: Batch, branch: BranchEvents) -> list[_WindowsOfThread]:
         """Return the branch's windows as threads share them."""
@@ -78,8 +77,8 @@ class TwoPhase:
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def _count(self, own: _WindowsOfThread) -> tuple[Indices, Indices]:
-        """Return the candidates among a thread's windows, and how many matches start at each."""
+    def _count(self, own: _WindowsOfThread) -> StartCounts:
+        """Return how many matches start at each candidate among a thread's windows."""
         batch, windows, direct, _, _ = own
         candidates = self._candidates(windows, direct)
         first = candidates.starts + batch.low
@@ -93,7 +92,7 @@ class TwoPhase:
                 totals = np.ones(len(first), np.int64)
                 self._spend(first, 0)
         self.search.profile.add("matches", sum_counts(totals))
-        return first, totals
+        return StartCounts(first, totals)
 
     def _read(self, own: _WindowsOfThread, direct: DirectMatcher, candidates: Candidates) -> Matches:
         """Return the matches of the candidates, read off the chained condition."""

@@ -15,6 +15,7 @@ from gpu_cep.engine.events.matches import Counts, Indices, Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.runs import ContiguousMatches
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
@@ -76,13 +77,13 @@ class Contiguous:
             counts = self._counts(batch, starts, last, windows)
             return ContiguousMatches(_numbered_from(batch.low, starts), _numbered_from(batch.low, last), counts)
 
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return the starts of the matches (ascending), and 1 for each."""
+    def count(self, batch: Batch) -> StartCounts:
+        """Return 1 for each match, at its start."""
         with self.search.profile.stage("matching"):
             starts, _ = self._matches(batch, self._windows(batch))
         first = starts + batch.low
         account_for(len(first), 0, first.item, self.search.budget, self.search.profile)
-        return first, np.ones(len(first), np.int64)
+        return StartCounts(first, np.ones(len(first), np.int64))
 
     def _windows(self, batch: Batch) -> _Windows:
         """Return the sequence and the windows of a batch."""

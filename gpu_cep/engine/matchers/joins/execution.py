@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.partial_matches import concatenate, new_table, table_of_events, take_rows
 from gpu_cep.engine.matchers.joins.sides import hash_keys, relate_sides
@@ -53,13 +53,13 @@ class JoinChunk:
         self.where.run(join_rows, len(counts), self.begin, self.left, self.right, self.partners, target, output)
         return output
 
-    def totals(self) -> tuple[Indices, Indices]:
-        """Return, for each left row with partners, the earliest event of its pairs and their number; on the host."""
+    def totals(self) -> StartCounts:
+        """Return the number of pairs of each left row with partners, at the earliest event of these; on the host."""
         place, xp = self.where.place, self.where.place.xp
         paired = xp.flatnonzero(self.partners.number)
         earliest = self.partners.rows[self.partners.place[paired]]
         starts = xp.minimum(self.left.first[self.begin + paired], self.right.first[earliest])
-        return place.download(starts), place.download(self.partners.number[paired])
+        return StartCounts(place.download(starts), place.download(self.partners.number[paired]))
 
 
 class JoinAccount(Protocol):

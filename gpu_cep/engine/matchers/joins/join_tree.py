@@ -11,13 +11,14 @@ import numpy as np
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.label_words import any_overlap
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches, ones
+from gpu_cep.engine.events.start_counts import StartCounts, count_starts
 from gpu_cep.engine.matchers.joins.device_joins import device_workplace, inputs_on_device, joined_on_device
 from gpu_cep.engine.matchers.joins.execution import BatchJoins
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
 from gpu_cep.engine.matchers.joins.statistics import join_statistics
 from gpu_cep.engine.matchers.joins.workplace import Workplace, cpu_workplace
 from gpu_cep.engine.matchers.negation_schedule import earliest_needs
-from gpu_cep.engine.matchers.search import Search, count_starts, entry_of_match
+from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.plan.costs import Estimate
@@ -46,8 +47,8 @@ class JoinTree:
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return ascending events and the number of matches that are counted at each.
+    def count(self, batch: Batch) -> StartCounts:
+        """Return the numbers of matches, at ascending events.
 
         The matches of one row of the last join are all counted at the earliest of their starts, unless
         some matches of each start are kept.
@@ -60,7 +61,7 @@ class JoinTree:
             totals = np.zeros(size, np.int64)
         self.search.profile.add("matches", int(totals.sum()))
         starts = np.flatnonzero(totals)
-        return starts + batch.low, totals[starts]
+        return StartCounts(starts + batch.low, totals[starts])
 
     def _joined(self, batch: Batch, read: Callable[[_PlannedJoins], Result]) -> Result | None:
         """Return what is read of a batch's joins, on the search's device or else on the CPU; None if some variable has no event."""

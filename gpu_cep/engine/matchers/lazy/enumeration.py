@@ -15,6 +15,7 @@ import numpy as np
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, ones
 from gpu_cep.engine.events.sampling import NOTHING, WorkSample, scatter_places, spread_places
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.records import record
@@ -54,8 +55,8 @@ class Enumeration(Protocol):
     def matches(self) -> list[Matches]:
         """Return all matches, in the order in which they are found."""
 
-    def count(self) -> tuple[Indices, Indices]:
-        """Return, for each stream of the batch, the first event of a match and the number of matches.
+    def count(self) -> StartCounts:
+        """Return the number of matches of each stream of the batch, at the first event of one.
 
         Events are numbered from the batch's first.
         """
@@ -95,8 +96,8 @@ class ChainEnumeration:
             capacity = min(4 * capacity, _LARGEST_OUTPUT // variables)
         return found
 
-    def count(self) -> tuple[Indices, Indices]:
-        """Return, for each stream of the batch, the first event of a match and the number of matches."""
+    def count(self) -> StartCounts:
+        """Return the number of matches of each stream of the batch, at the first event of one."""
         starts, totals = new_stream_counts(self.search, self.batch)
         output = LazyMatches(starts, np.empty((0, len(self.chain.order)), np.int64), totals)
         status, spent = Status.STEPS_SPENT, 0
@@ -105,7 +106,7 @@ class ChainEnumeration:
             counted = int(totals.sum())
             self._spend(counted - spent, 0, partial(first_in_stream, self.batch.low, starts, totals, spent))
             spent = counted
-        return starts, totals
+        return StartCounts(starts, totals)
 
     def sample(self, pivots: int, steps: int) -> tuple[WorkSample, WorkSample]:
         """Return a sample of the work on some pivots, and an empty one: there are no quantified variables."""
@@ -193,8 +194,8 @@ class IterationEnumeration:
             found.append(part)
         return found
 
-    def count(self) -> tuple[Indices, Indices]:
-        """Return, for each stream of the batch, the first event of a match and the number of matches."""
+    def count(self) -> StartCounts:
+        """Return the number of matches of each stream of the batch, at the first event of one."""
         starts, totals = new_stream_counts(self.chained.search, self.chained.batch)
         output = new_count_table(totals, self.chained.search.variable_count, starts)
         spent = 0
@@ -202,7 +203,7 @@ class IterationEnumeration:
             counted = int(totals.sum())
             self._spend(run, counted - spent, 0, partial(first_in_stream, self.chained.batch.low, starts, totals, spent))
             spent = counted
-        return starts, totals
+        return StartCounts(starts, totals)
 
     def sample(self, pivots: int, steps: int) -> tuple[WorkSample, WorkSample]:
         """Return a sample of the work on single variables, and one on quantified ones."""
@@ -279,13 +280,13 @@ class IterationEnumeration:
         run.state[[PathState.STEPS, PathState.MATCHES, PathState.EVENTS]] = 0
 
 
-def new_stream_counts(search: Search, batch: Batch) -> tuple[Indices, Indices]:
+def new_stream_counts(search: Search, batch: Batch) -> StartCounts:
     """Return, for each stream of a batch, what counting begins with.
 
     That is the end of the batch in place of a match's first event, and 0 matches.
     """
     streams = search.stream_count(batch)
-    return np.full(streams, batch.high, np.int64), np.zeros(streams, np.int64)
+    return StartCounts(np.full(streams, batch.high, np.int64), np.zeros(streams, np.int64))
 
 
 def first_in_stream(low: int, starts: Indices, totals: Indices, spent: int, match: int) -> int:

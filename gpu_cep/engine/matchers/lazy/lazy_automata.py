@@ -10,10 +10,11 @@ import numpy as np
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.sampling import WorkSample, combine_searches
+from gpu_cep.engine.events.start_counts import StartCounts, count_starts
 from gpu_cep.engine.matchers.lazy.conditions import drop_closing_conditions, iteration_table
 from gpu_cep.engine.matchers.lazy.enumeration import ChainEnumeration, Enumeration, IterationEnumeration, new_stream_counts
 from gpu_cep.engine.matchers.negation_schedule import negation_needs
-from gpu_cep.engine.matchers.search import Search, count_starts
+from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.candidates import count_parts
 from gpu_cep.engine.windows.window_share import measure_window_share
@@ -48,8 +49,8 @@ class LazyAutomaton:
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def count(self, batch: Batch) -> tuple[Indices, Indices]:
-        """Return the first start in each stream with matches, and the number of the stream's matches.
+    def count(self, batch: Batch) -> StartCounts:
+        """Return the number of matches of each stream that has any, at the first of their starts.
 
         If some matches of each start are kept, every start is returned.
         """
@@ -63,7 +64,7 @@ class LazyAutomaton:
                 totals += counted
         self.search.profile.add("matches", int(totals.sum()))
         matched = totals > 0
-        return starts[matched] + batch.low, totals[matched]
+        return StartCounts(starts[matched] + batch.low, totals[matched])
 
     def sample(self, batch: Batch, pivots: int, steps: int) -> tuple[WorkSample, WorkSample]:
         """Return a sample of the work on single variables, and one on quantified ones.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.matchers.search import Search, entry_of_match
 from gpu_cep.engine.windows.state_counts import sum_counts
 from gpu_cep_kernels.nfab.buffer_counts import (
@@ -50,8 +51,8 @@ def every_path_matches(search: Search) -> bool:
     return not len(search.tables.conditions.final) and not len(search.negations.variable)
 
 
-def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places, streams: int, spend: Spend) -> tuple[Indices, Indices]:
-    """Return the first start in each stream with matches, and the number of the stream's matches.
+def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places, streams: int, spend: Spend) -> StartCounts:
+    """Return the number of matches of each stream that has any, at the first of their starts.
 
     ``earliest[e]`` is the first event whose window holds event e.
     ``stream_end[e]`` is the end of its stream. The batch has events of so many
@@ -72,7 +73,7 @@ def count_on_buffer(filled: FilledBuffer, earliest: Indices, stream_end: Places,
         if status == Status.PATH_FULL:
             stack = raise_stack(stack)
     matched = totals.matches > 0
-    return totals.first_start[matched], totals.matches[matched]
+    return StartCounts(totals.first_start[matched], totals.matches[matched])
 
 
 def _start_lookup(totals: StreamTotals, spent: int, counted: int, current: int) -> Callable[[int], int]:

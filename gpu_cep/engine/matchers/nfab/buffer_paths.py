@@ -11,6 +11,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search
 from gpu_cep.engine.windows.candidates import count_parts
@@ -48,14 +49,14 @@ class BatchPaths:
         """Return all matches, in the order of their ends."""
         return concatenate_matches(self._read_spans(self._read_matches, _SPANS_PER_THREAD), self.search.variable_count)
 
-    def count(self) -> tuple[Indices, Indices]:
-        """Return the events at which matches start (ascending), and how many start at each."""
+    def count(self) -> StartCounts:
+        """Return how many matches start at each event, ascending."""
         totals = np.zeros(len(self.earliest), np.int64)
         # each span takes an array over all events, so there is only one for each thread
         for starts, counts in self._read_spans(self._count_matches, 1):
             totals[starts] += counts
         starts = np.flatnonzero(totals)
-        return starts, totals[starts]
+        return StartCounts(starts, totals[starts])
 
     def _read_spans(self, read: Callable[[tuple[int, int]], _Read], spans_per_thread: int) -> list[_Read]:
         """Return what `read` gives for each span of ends, from the first to the last."""
@@ -75,15 +76,15 @@ class BatchPaths:
                 capacity = min(2 * capacity, _LARGEST_OUTPUT)
         return concatenate_matches(found, variables)
 
-    def _count_matches(self, span: tuple[int, int]) -> tuple[Indices, Indices]:
-        """Return the starts of matches that end in a span of ends, and how many start at each."""
+    def _count_matches(self, span: tuple[int, int]) -> StartCounts:
+        """Return how many of the matches that end in a span of ends start at each event."""
         totals = np.zeros(len(self.earliest), np.int64)
         output = new_count_table(totals, self.search.variable_count)
         reader, status = self._reader(span), Status.OUTPUT_FULL
         while status != Status.FINISHED:
             status, _, _ = reader.advance(output, counting=True)
         starts = np.flatnonzero(totals)
-        return starts, totals[starts]
+        return StartCounts(starts, totals[starts])
 
     def _reader(self, span: tuple[int, int]) -> _PathReader:
         run = new_path(_PATH, self.search.tables.pattern, self.conditions)

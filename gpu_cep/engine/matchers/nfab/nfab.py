@@ -11,6 +11,7 @@ import numpy as np
 from gpu_cep.engine.accounting.match_budget import BudgetExceeded
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY
 from gpu_cep.engine.matchers.match_tables import failed_condition
@@ -54,8 +55,8 @@ class Nfab:
         self.search.profile.add("matches", len(matches))
         return matches
 
-    def count_in(self, batch: Batch, branch: BranchEvents) -> tuple[Indices, Indices]:
-        """Return ascending events and the number of matches that are counted at each.
+    def count_in(self, batch: Batch, branch: BranchEvents) -> StartCounts:
+        """Return the numbers of matches, at ascending events.
 
         Where every path is a match and all are kept, those of a stream are counted at the first of their starts.
         """
@@ -64,7 +65,7 @@ class Nfab:
         with self.search.profile.stage("matching"):
             starts, totals = finished.count_paths() if by_stream else finished.paths().count()
         self.search.profile.add("matches", sum_counts(totals))
-        return starts + batch.low, totals
+        return StartCounts(starts + batch.low, totals)
 
     def sample(self, batch: Batch, branch: BranchWindows, starts: Indices, end: int, offers: int) -> Indices:
         """Return int64 [point, 2]: an event of the batch, and how often earlier events were offered to runs.
@@ -189,8 +190,8 @@ class _BatchPass:
         """Return where the paths of the buffer end, once all events are taken."""
         return path_ends(int(self.state[PassState.NODES]), int(self.state[PassState.ENDS]), self.room.buffer, self.room.ends)
 
-    def count_paths(self) -> tuple[Indices, Indices]:
-        """Return the first start in each stream with matches, and the number of the stream's matches."""
+    def count_paths(self) -> StartCounts:
+        """Return the number of matches of each stream that has any, at the first of their starts."""
         batch, search = self.batch, self.search
 
         def spend(matches: int, steps: int, start_of: Callable[[int], int]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.events.start_counts import StartCounts, concatenate_counts
 from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.phase_one.device.branch_matches import counted_phase_one
 from gpu_cep.engine.phase_one.device.card_memory import PIECE, DeviceMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
@@ -55,16 +56,12 @@ def count_on_device(
     # the profile names these counts even if there was no batch
     run.profile.add("matches", 0)
     run.profile.add("steps", 0)
-    with run.profile.stage("candidates back"):
-        events = np.concatenate([np.empty(0, np.int64), *(starts for starts, _ in counted)])
-        totals = np.concatenate([np.empty(0, np.int64), *(numbers for _, numbers in counted)])
-        copied = [source.copy(run.device.upload(events))] if len(events) else []
-        return PhaseOne(source.ordered(copied, None), counted=(np.arange(len(events)), totals))
+    return counted_phase_one(run, source, concatenate_counts(counted))
 
 
 def _count_batch(
     run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, space: StateSpace, at_once: int
-) -> tuple[Indices, Indices]:  # fmt: skip
+) -> StartCounts:  # fmt: skip
     """Return the first start in each stream of a batch with matches, and the number of its matches; `at_once` candidates are counted."""
     xp = run.device.xp
     windows = windows_on_device(query, batch, source, run.device, run.profile)
@@ -75,12 +72,12 @@ def _count_batch(
         starts, totals = candidates.starts[matched], totals[matched]
     with run.profile.stage("candidates back"):
         found = _by_stream(run, source.streams(batch.low, batch.high), starts, totals)
-    matches = sum_counts(found[1])
+    matches = sum_counts(found.totals)
     run.profile.add("matches", matches)
     if matches:
         with name_windows(run.plan, run.columns, source.row):
             run.budget.spend(matches, 0, 0, lambda match: batch.low + _start_of(run, starts, totals, match))
-    return found[0] + batch.low, found[1]
+    return StartCounts(found.starts + batch.low, found.totals)
 
 
 def _totals(query: DevicePattern, windows: DeviceWindows, candidates: Candidates, space: StateSpace, at_once: int) -> Array:
@@ -93,20 +90,20 @@ def _totals(query: DevicePattern, windows: DeviceWindows, candidates: Candidates
     return xp.concatenate(parts)
 
 
-def _by_stream(run: DeviceRun, streams: Array, starts: Array, totals: Array) -> tuple[Indices, Indices]:
+def _by_stream(run: DeviceRun, streams: Array, starts: Array, totals: Array) -> StartCounts:
     """Return the first of the starts of each stream, and the sum of their totals; on the host.
 
     Where sums may not fit, each start comes with its own total.
     """
     device, xp = run.device, run.device.xp
     if not starts.size or float(sum_as(np.float64, totals)) >= _EXACT:
-        return device.download(starts), device.download(totals)
+        return StartCounts(device.download(starts), device.download(totals))
     begins = xp.zeros(1, np.int64)
     if streams.size:
         begins = xp.append(begins, stream_begins(device, streams[starts]))
     before = xp.cumsum(totals) - totals
     sums = np.diff(device.download(before[begins]), append=int(totals.sum()))
-    return device.download(starts[begins]), sums
+    return StartCounts(device.download(starts[begins]), sums)
 
 
 def _start_of(run: DeviceRun, starts: Array, totals: Array, match: int) -> int:

@@ -14,8 +14,10 @@ from operator import add
 import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
-from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
+from gpu_cep.engine.events.matches import Matches, concatenate_matches
+from gpu_cep.engine.events.start_counts import StartCounts, concatenate_counts
 from gpu_cep.engine.events.window_names import name_windows
+from gpu_cep.engine.phase_one.device.branch_matches import counted_phase_one
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.device_matches import DeviceMatches, cut_sizes
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
@@ -32,18 +34,11 @@ from gpu_cep_kernels.labels_decide.direct import total_streams
 
 def count_directly(run: DeviceRun, query: DevicePattern, source: EventSource, batches: list[Batch]) -> PhaseOne:
     """Return the number of matches for each stream of each batch, counted at the first of their starts."""
-    firsts, totals = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for batch in batches:
-        own_firsts, own_totals = _count_in_batch(run, query, source, batch)
-        firsts.append(own_firsts)
-        totals.append(own_totals)
-    with run.profile.stage("candidates back"):
-        events = np.concatenate(firsts)
-        copied = [source.copy(run.device.upload(events))] if len(events) else []
-        return PhaseOne(source.ordered(copied, None), counted=(np.arange(len(events)), np.concatenate(totals)))
+    counted = [_count_in_batch(run, query, source, batch) for batch in batches]
+    return counted_phase_one(run, source, concatenate_counts(counted))
 
 
-def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> tuple[Indices, Indices]:
+def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch) -> StartCounts:
     """Return the first start in each stream of a batch with matches, and the number of its matches."""
     device, xp = run.device, run.device.xp
     windows = windows_on_device(query, batch, source, run.device, run.profile)
@@ -58,7 +53,7 @@ def _count_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, b
         firsts, totals = download_packed(device, buffer, layouts) if windows.starts.size else (np.empty(0, np.int32),) * 2
     matched = np.flatnonzero(totals)
     _account(run, source, batch, int(totals.sum()), 0, lambda match: int(windows.starts[xp.flatnonzero(holds)[match]]))
-    return firsts[matched] + np.int64(batch.low), totals[matched].astype(np.int64)
+    return StartCounts(firsts[matched] + np.int64(batch.low), totals[matched].astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)

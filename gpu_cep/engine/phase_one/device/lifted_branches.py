@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +16,8 @@ from gpu_cep.engine.accounting.match_budget import Meter
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Counts, Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.runs import ContiguousMatches
-from gpu_cep.engine.phase_one.device.branch_matches import counts_in_order, may_count, unite_branches
+from gpu_cep.engine.events.start_counts import StartCounts, concatenate_counts, sort_counts
+from gpu_cep.engine.phase_one.device.branch_matches import counted_phase_one, may_count, unite_branches
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.disjoint_matches import (
     add_matches,
@@ -53,14 +55,6 @@ class _OfBatch:
     branches: list[_OfBranch]
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """Numbers of matches in a batch, each at the first event of the first of them, which is its number among all; also in several parts."""
-
-    starts: list[Indices]
-    totals: list[Indices]
-
-
 Part = TypeVar("Part")
 
 
@@ -72,7 +66,7 @@ def read_branches(run: DeviceRun, source: EventSource, batches: list[Batch]) -> 
     readers = [BranchReader(run, plan, tables, own, source, meter) for tables in run.tables]
     if may_count(run, source, batches):
         counted = _read_batches(readers, batches, _count_all if plan.settings.keeps_all else _count_kept)
-        return None if counted is None else _counts_of(run, source, counted)
+        return None if counted is None else counted_phase_one(run, source, sort_counts(concatenate_counts(chain(*counted))))
     found = _read_batches(readers, batches, _find_in_batch)
     return None if found is None else _united(run, source, found)
 
@@ -104,24 +98,24 @@ def _each_branch(readers: list[BranchReader], batch: Batch) -> Iterator[tuple[Br
     return ((each, each.read(batch, bank)) for each in readers)
 
 
-def _count_all(readers: list[BranchReader], batch: Batch) -> _Counted | None:
+def _count_all(readers: list[BranchReader], batch: Batch) -> list[StartCounts] | None:
     """Return how many matches start in a batch, for each branch and stream; None if labels leave a choice."""
-    counted = _Counted([], [])
+    counted = list[StartCounts]()
     for each, ranges in _each_branch(readers, batch):
         if ranges is None:
             return None
         each.account(batch, ranges.first, 0)
-        _add_streams(each, batch, ranges.first, counted)
+        counted.append(_count_by_stream(each, batch, ranges.first))
         del ranges
     return counted
 
 
-def _count_kept(readers: list[BranchReader], batch: Batch) -> _Counted | None:
+def _count_kept(readers: list[BranchReader], batch: Batch) -> list[StartCounts] | None:
     """Return how many of the matches that start in a batch `after_match` keeps, for each stream; None if labels leave a choice.
 
     Of those of all branches that start at one event, one is kept at most.
     """
-    (reader, *_), counted = readers, _Counted([], [])
+    (reader, *_) = readers
     device, earliest = reader.run.device, no_matches(reader.run.device, batch.high - batch.low)
     for each, ranges in _each_branch(readers, batch):
         if ranges is None:
@@ -133,27 +127,17 @@ def _count_kept(readers: list[BranchReader], batch: Batch) -> _Counted | None:
     with reader.run.profile.stage("matching"):
         first, last = shortest_matches(device, earliest)
         first = first[disjoint_matches(device, first, last, alone=True)] if keeps_disjoint(reader.plan) else first
-    _add_streams(reader, batch, first, counted)
-    return counted
+    return [_count_by_stream(reader, batch, first)]
 
 
-def _add_streams(reader: BranchReader, batch: Batch, first: Array, counted: _Counted) -> None:
-    """Add to `counted` how many matches start in each stream; `first` are their first events."""
+def _count_by_stream(reader: BranchReader, batch: Batch, first: Array) -> StartCounts:
+    """Return the number of matches of each stream, at the first of their starts; `first` are the first events of all."""
     device = reader.run.device
-    if first.size:
-        with reader.run.profile.stage("candidates back"):
-            begins, totals = count_in_streams(device, reader.source.streams(batch.low, batch.high), first)
-            counted.starts.append(device.download(first[begins]) + batch.low)
-            counted.totals.append(totals)
-
-
-def _counts_of(run: DeviceRun, source: EventSource, counted: list[_Counted]) -> PhaseOne:
-    """Return the numbers of matches at the events at which they are counted."""
-    starts, totals = counts_in_order((own for part in counted for own in part.starts), (own for part in counted for own in part.totals))
-    with run.profile.stage("candidates back"):
-        events, places = np.unique(starts, return_inverse=True)
-        copied = [source.copy(run.device.upload(events))] if len(events) else []
-        return PhaseOne(source.ordered(copied, None), counted=(places, totals))
+    if not first.size:
+        return StartCounts(_NONE, _NONE)
+    with reader.run.profile.stage("candidates back"):
+        begins, totals = count_in_streams(device, reader.source.streams(batch.low, batch.high), first)
+        return StartCounts(device.download(first[begins]) + batch.low, totals)
 
 
 def _find_in_batch(readers: list[BranchReader], batch: Batch) -> _OfBatch | None:

@@ -17,6 +17,7 @@ from gpu_cep.engine.events.batches import Batch, window_length
 from gpu_cep.engine.events.matches import Counts, Indices, ones
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.events.runs import ContiguousMatches, concatenate_runs
+from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.lowering.column_programs import is_column_program
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
@@ -259,7 +260,7 @@ def _unite(run: DeviceRun, source: EventSource, tables: MatcherTables, found: li
         if counted:
             totals = np.concatenate([_NO_EVENTS, *(part.totals for part in found)])
             ordered = source.ordered([part.events for part in found if part.events is not None], None)
-            return PhaseOne(ordered, counted=(np.arange(len(totals)), totals))
+            return PhaseOne(ordered, counted=StartCounts(np.arange(len(totals)), totals))
         events, runs = _place(found)
         variables = len(tables.pattern.order)
         nothing = ContiguousMatches(_NO_EVENTS, _NO_EVENTS, ones(0, variables))

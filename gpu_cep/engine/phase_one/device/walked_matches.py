@@ -17,6 +17,7 @@ from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches
 from gpu_cep.engine.events.ordered_events import Starts
+from gpu_cep.engine.events.start_counts import StartCounts, sort_counts
 from gpu_cep.engine.events.window_names import name_windows
 from gpu_cep.engine.phase_one.device.batch_walks import (
     BatchWalk,
@@ -29,7 +30,7 @@ from gpu_cep.engine.phase_one.device.batch_walks import (
     open_windows,
     windows_at_once,
 )
-from gpu_cep.engine.phase_one.device.branch_matches import counts_in_order, may_count, unite_branches
+from gpu_cep.engine.phase_one.device.branch_matches import may_count, unite_branches
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.chain_walks import (
     CountedRuns,
@@ -104,8 +105,9 @@ def match_on_device(
             run.profile.add("left", number)
         ordered = source.ordered(events, Starts(left, are_all=False) if number else None)
     if counted:
-        totals = (found.totals[branch] for branch in range(len(matches)) for found in walked if found.totals is not None)
-        return PhaseOne(ordered, counted=counts_in_order((own.first for own in matches), totals))
+        totals = [found.totals[branch] for branch in range(len(matches)) for found in walked if found.totals is not None]
+        counts = StartCounts(np.concatenate([own.first for own in matches]), np.concatenate([_NONE, *totals]))
+        return PhaseOne(ordered, counted=sort_counts(counts))
     return PhaseOne(ordered, found=unite_branches(run, matches))
 
 
