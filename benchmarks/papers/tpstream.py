@@ -27,7 +27,7 @@ from benchmarks.workloads.situation_events import (
 from benchmarks.workloads.situation_queries import DISCONNECTED, OVERLAPPING, PLANS, SEQUENTIAL, SHAPES, query_of, shaped
 from gpu_cep.engine.accounting.resources import Resources
 from gpu_cep.engine.answers import answer
-from gpu_cep.engine.intervals.situations import Derived
+from gpu_cep.engine.intervals.situations import DerivedSituations
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.interval_order import OrderChoice, assume_statistics
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -122,7 +122,7 @@ class FixedOrder(OrderChoice):
         return self.fixed
 
 
-def _fixed(order: tuple[int, ...], plan: IntervalPlan, derived: Derived) -> OrderChoice:
+def _fixed(order: tuple[int, ...], plan: IntervalPlan, derived: DerivedSituations) -> OrderChoice:
     choice = FixedOrder(plan.query.constraints, assume_statistics(plan.query.constraints, [1.0] * len(order)))
     choice.fixed = order
     return choice

@@ -12,9 +12,17 @@ from typing import NamedTuple, get_args
 
 from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, EventVariable
 from gpu_cep.analysis.conditions import bind_where, equivalence_columns, event_types
-from gpu_cep.analysis.contiguity import GapFree, drop_open_gaps, may_move, negate_gaps
+from gpu_cep.analysis.contiguity import PatternWithoutNext, drop_open_gaps, may_move, negate_gaps
 from gpu_cep.analysis.faults import Faults
-from gpu_cep.analysis.gaps import ANY, Chosen, check_gaps, choose_gaps, first_properties, with_first_conditions, without_firsts_left_out
+from gpu_cep.analysis.gaps import (
+    ANY,
+    PatternWithoutGaps,
+    check_gaps,
+    choose_gaps,
+    first_properties,
+    with_first_conditions,
+    without_firsts_left_out,
+)
 from gpu_cep.analysis.keys import derived_keys, marked, with_conditions
 from gpu_cep.analysis.normalize import Primitive, branches, primitives
 from gpu_cep.analysis.options import Options
@@ -118,7 +126,9 @@ class _Shape(NamedTuple):
     strategy: str
 
 
-def _shape(chosen: Chosen, written: GapFree, strategy: str, conditions: tuple[Condition, ...], scope: Scope) -> _Shape:
+def _shape(
+    chosen: PatternWithoutGaps, written: PatternWithoutNext, strategy: str, conditions: tuple[Condition, ...], scope: Scope
+) -> _Shape:
     """Return the pattern with its conditions; gaps of another strategy are negations."""
     firsts = {scope.names.index(name): scope.names.index(earlier) for name, earlier in chosen.firsts.items()}
     parts = _parts(written, firsts, strategy, scope)
@@ -130,7 +140,7 @@ def _shape(chosen: Chosen, written: GapFree, strategy: str, conditions: tuple[Co
     return _Shape((*conditions, *first_properties(firsts, conditions)), related, ANY)
 
 
-def _parts(written: GapFree, firsts: Mapping[int, int], strategy: str, scope: Scope) -> list[Branch]:
+def _parts(written: PatternWithoutNext, firsts: Mapping[int, int], strategy: str, scope: Scope) -> list[Branch]:
     """Return the branches of the pattern; refuse a gap without events whose begin is not known when it is judged."""
     gaps = {scope.names.index(name): name for name in written.gaps}
     hidden = {*gaps, *firsts.values()}

@@ -20,7 +20,7 @@ Gaps = dict[str, tuple[Span | None, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class GapFree:
+class PatternWithoutNext:
     """A pattern without NEXT.
 
     `pattern`: the pattern, with a negated variable in front of what stood in NEXT.
@@ -40,10 +40,10 @@ class _Query:
     faults: Faults
 
 
-def negate_gaps(pattern: PatternNode, faults: Faults) -> GapFree:
+def negate_gaps(pattern: PatternNode, faults: Faults) -> PatternWithoutNext:
     """Return `pattern` with each NEXT written as a negation; record a fault for each NEXT that means nothing."""
     query = _Query(frozenset(declared(pattern)), {}, faults)
-    return GapFree(_without_next(pattern, query, preceded=False), query.gaps)
+    return PatternWithoutNext(_without_next(pattern, query, preceded=False), query.gaps)
 
 
 def drop_open_gaps(branch: Branch, gaps: Collection[int]) -> Branch:

@@ -23,7 +23,7 @@ _WORDS = {strategy: word for word, strategy in GAPS.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class PatternWithoutGaps:
     """A pattern without FIRST and ANY.
 
     `firsts`: for each variable of which no earlier event may fit in some gap, by its name, the negated variable before it.
@@ -55,16 +55,16 @@ class _Query:
         return Not(Variable(earlier, span=variable.span), span=variable.span)
 
 
-def choose_gaps(pattern: PatternNode, strategy: str, faults: Faults) -> Chosen:
+def choose_gaps(pattern: PatternNode, strategy: str, faults: Faults) -> PatternWithoutGaps:
     """Return `pattern` without FIRST and ANY; `strategy` is that of the gaps that have none of their own.
 
     Record a fault for each FIRST and ANY that means nothing.
     """
     query = _Query(frozenset(declared(pattern)), {}, [], faults)
     if not _has_gaps(pattern):
-        return Chosen(pattern, {}, has_gaps=False, span=None)
+        return PatternWithoutGaps(pattern, {}, has_gaps=False, span=None)
     chosen = _without_gaps(pattern, query, None, strategy)
-    return Chosen(chosen, query.firsts, has_gaps=True, span=next(iter(query.spans), None))
+    return PatternWithoutGaps(chosen, query.firsts, has_gaps=True, span=next(iter(query.spans), None))
 
 
 def _has_gaps(node: PatternNode) -> bool:
@@ -134,7 +134,9 @@ def _begins(node: PatternNode) -> bool:
     return False
 
 
-def check_gaps(chosen: Chosen, strategy: str, branches: Sequence[Branch], variables: Sequence[EventVariable], faults: Faults) -> None:
+def check_gaps(
+    chosen: PatternWithoutGaps, strategy: str, branches: Sequence[Branch], variables: Sequence[EventVariable], faults: Faults
+) -> None:
     """Record a fault if gaps cannot have strategies of their own under `strategy`, or in some branch."""
     if not chosen.has_gaps:
         return

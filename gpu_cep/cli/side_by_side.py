@@ -14,7 +14,7 @@ Task = TypeVar("Task")
 
 
 @dataclass(frozen=True, slots=True)
-class Ended(Generic[Task]):
+class EndedTask(Generic[Task]):
     """A task that has ended: what its function returned, or that its process was killed."""
 
     task: Task
@@ -24,7 +24,7 @@ class Ended(Generic[Task]):
 
 def run_side_by_side(
     run: Callable[[Task], str], tasks: Sequence[Task], processes: int, begin: Callable[[], None]
-) -> Iterator[Ended[Task]]:  # fmt: skip
+) -> Iterator[EndedTask[Task]]:  # fmt: skip
     """Yield each task as it ends; `processes` of them run at a time, in processes that call `begin` first.
 
     An exception of `run` is raised. Where a process is killed, what ran then runs again in a process of its own.
@@ -43,7 +43,7 @@ def run_side_by_side(
 
 def _run_in(
     pool: ProcessPoolExecutor, run: Callable[[Task], str], waiting: deque[Task], running: dict[Future[str], Task], processes: int
-) -> Iterator[Ended[Task]]:  # fmt: skip
+) -> Iterator[EndedTask[Task]]:  # fmt: skip
     """Yield the `waiting` tasks as they end in the processes of a pool; those that are `running` are left there if one is killed."""
     while waiting or running:
         while waiting and len(running) < processes:
@@ -51,16 +51,16 @@ def _run_in(
             running[begun] = waiting.popleft()
         for each in wait(running, return_when=FIRST_COMPLETED).done:
             result = each.result()
-            yield Ended(running.pop(each), result)
+            yield EndedTask(running.pop(each), result)
 
 
-def _run_alone(run: Callable[[Task], str], task: Task, begin: Callable[[], None]) -> Ended[Task]:
+def _run_alone(run: Callable[[Task], str], task: Task, begin: Callable[[], None]) -> EndedTask[Task]:
     """Run a task in a process of its own, which has all memory to itself."""
     try:
         with _pool(1, begin) as pool:
-            return Ended(task, pool.submit(run, task).result())
+            return EndedTask(task, pool.submit(run, task).result())
     except BrokenProcessPool:
-        return Ended(task, killed=True)
+        return EndedTask(task, killed=True)
 
 
 def _pool(processes: int, begin: Callable[[], None]) -> ProcessPoolExecutor:

@@ -15,8 +15,8 @@ from gpu_cep.engine.adaptive.choice import AlgorithmChooser, read_runs
 from gpu_cep.engine.compressed.buffer_graph import buffer_graph, may_share_buffer, unite_batches
 from gpu_cep.engine.compressed.compressed import node_table
 from gpu_cep.engine.compressed.graph import Graph, label_graph, match_tree
-from gpu_cep.engine.events.alternatives import Alternatives
 from gpu_cep.engine.events.batches import DEVICE_BATCH, Batch, cut_batches
+from gpu_cep.engine.events.branchwise_matches import BranchwiseMatches
 from gpu_cep.engine.events.match_ends import are_reported
 from gpu_cep.engine.events.matches import AnyMatches, FoundMatches, Matches, concatenate_matches
 from gpu_cep.engine.events.merged_matches import once_in_order
@@ -161,7 +161,7 @@ def _matches(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> Ma
     return join_batches(_searched(run, first, algorithms), len(run.plan.query.positives), len(first.ordered.rows), run.threads)
 
 
-def _searched(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> list[Matches | Alternatives]:
+def _searched(run: EventRun, first: PhaseOne, algorithms: AlgorithmChooser) -> list[Matches | BranchwiseMatches]:
     """Return the matches of each batch that matchers find in the windows that phase 1 leaves."""
     find = partial(_find_kept, run, first.ordered, _matcher(run, first, algorithms))
     return _each_batch(run, first.ordered, find, first.joins_on)
@@ -179,7 +179,7 @@ def _completed(run: EventRun, first: PhaseOne, found: Matches, algorithms: Algor
     return in_order if len(branches) == 1 else once_in_order(in_order, branches)
 
 
-def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: PatternMatcher, batch: Batch) -> Matches | Alternatives:
+def _find_kept(run: EventRun, ordered: OrderedEvents, matcher: PatternMatcher, batch: Batch) -> Matches | BranchwiseMatches:
     """Return the matches in a batch; of each first event no more than the plan keeps, so that no others wait in memory."""
     limit = start_limit(run.plan, run.columns, ordered)
     if limit is None:

@@ -22,7 +22,7 @@ from gpu_cep_kernels.device.interface import Device
 clock = time.perf_counter
 
 
-class OnEngine(Protocol):
+class EngineResult(Protocol):
     """What a run has found, and the `device` that found it (None: the CPU)."""
 
     @property
@@ -30,7 +30,7 @@ class OnEngine(Protocol):
 
 
 RunT = TypeVar("RunT", EventRun, IntervalRun)
-Found = TypeVar("Found", bound=OnEngine)
+Found = TypeVar("Found", bound=EngineResult)
 
 # Finds what a run looks for, up to the result table, with the engine of a choice.
 Find = Callable[[RunT, EngineChoice], Found]
@@ -63,7 +63,7 @@ class EngineTrial:
     """Tries engines on the first events of a run, and drops what they find."""
 
     run: EventRun | IntervalRun
-    find: Callable[[Any, EngineChoice], OnEngine]
+    find: Callable[[Any, EngineChoice], EngineResult]
 
     def seconds(self, choice: EngineChoice, events: int) -> float | None:
         """Return the seconds that so many events take in the way of `choice`; None if its device could not answer.

@@ -25,7 +25,7 @@ from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
-from gpu_cep.engine.slices.disjoint import Later, take_decided
+from gpu_cep.engine.slices.disjoint import LaterMatches, take_decided
 from gpu_cep.engine.slices.held_matches import Held, HeldRows
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
 from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
@@ -275,7 +275,7 @@ def _borders(live: LiveQuery, state: StreamState, horizon: Horizon) -> Borders |
 
 
 def _put_together(
-    live: LiveQuery, sliced: SlicedPlan, state: StreamState, found: pa.Table, later: Later | None
+    live: LiveQuery, sliced: SlicedPlan, state: StreamState, found: pa.Table, later: LaterMatches | None
 ) -> tuple[StreamState, pa.Table]:  # fmt: skip
     """Return the state after a run, and the rows of the result that it made certain.
 
@@ -348,18 +348,18 @@ def _counted(live: LiveQuery, state: StreamState, matches: int) -> StreamState:
     return replace(state, clock=replace(state.clock, reported=reported))
 
 
-def _later(live: LiveQuery, state: StreamState, horizon: Horizon) -> Later | None:
+def _later(live: LiveQuery, state: StreamState, horizon: Horizon) -> LaterMatches | None:
     """Return when a match of a later run may begin, at the earliest (None: there is no later run)."""
     plan = live.plan
     if horizon.later is None or horizon.open is None or not isinstance(plan, EventPlan):
-        return None if horizon.later is None else Later(horizon.later)
+        return None if horizon.later is None else LaterMatches(horizon.later)
     known = state.events.slice(0, horizon.known)
     starts = horizon.open[may_begin(plan, known)[horizon.open]]
     keys = known.select(list(plan.query.partition_by)).take(pa.array(starts))
-    return Later(horizon.later, keys, state.times[starts])
+    return LaterMatches(horizon.later, keys, state.times[starts])
 
 
-def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, later: Later | None) -> tuple[pa.Table, Held]:
+def _take(live: LiveQuery, sliced: SlicedPlan, held: Held | None, found: pa.Table, later: LaterMatches | None) -> tuple[pa.Table, Held]:
     """Return the matches that ``skip_past_last`` surely keeps, and those on which later ones depend."""
     before = HeldRows(found.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
     # what is not closed yet ends with the last event of its stream

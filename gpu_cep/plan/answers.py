@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from gpu_cep.plan.costs import Answer, Estimate
+from gpu_cep.plan.costs import BatchAnswer, Estimate
 
 
-def answer_lines(answers: Iterable[Answer], branches: int) -> Iterator[str]:
+def answer_lines(answers: Iterable[BatchAnswer], branches: int) -> Iterator[str]:
     """Yield lines about the answers of a run, grouped by branch, algorithm and order."""
 
-    def kind(answer: Answer) -> tuple[int, str, str]:
+    def kind(answer: BatchAnswer) -> tuple[int, str, str]:
         return answer.branch, answer.expected.algorithm, answer.expected.order
 
     for (branch, algorithm, order), found in groupby(sorted(answers, key=kind), kind):
@@ -26,7 +26,7 @@ def answer_lines(answers: Iterable[Answer], branches: int) -> Iterator[str]:
             yield from (f"  against   {line}" for line in _other_lines([other for each in same for other in each.others]))
 
 
-def _took_text(answers: Sequence[Answer]) -> str:
+def _took_text(answers: Sequence[BatchAnswer]) -> str:
     seconds = sum(answer.seconds for answer in answers)
     steps, matches = sum(answer.steps for answer in answers), sum(answer.matches for answer in answers)
     return f"{1e3 * seconds:,.1f} ms, {steps:,} steps, {matches:,} matches"

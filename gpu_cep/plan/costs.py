@@ -57,7 +57,7 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class BatchAnswer:
     """How a batch was answered for one branch.
 
     `branch`: the branch's number.

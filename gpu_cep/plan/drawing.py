@@ -31,7 +31,7 @@ def plan_to_draw(plan: PlanT | None) -> PlanT:
     return plan
 
 
-class Shows(Enum):
+class NodeKind(Enum):
     """What the nodes of a drawing stand for."""
 
     STATES = "states"
@@ -66,7 +66,7 @@ class Drawing:
     """The drawing of one branch, or of all situations; `notes` are lines of text, one for each negation."""
 
     title: str
-    shows: Shows
+    shows: NodeKind
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
     notes: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ def _situations(plan: IntervalPlan) -> Drawing:
     nodes = tuple(Node(query.variables[situation].name, layer) for situation, layer in place.items())
     pairs = [(place[each.left], place[each.right], each.text) for each in query.constraints]
     arrows = tuple(Arrow(min(one, other), max(one, other), text) for one, other, text in pairs)
-    return Drawing("situations and constraints", Shows.SITUATIONS, nodes, arrows)
+    return Drawing("situations and constraints", NodeKind.SITUATIONS, nodes, arrows)
 
 
 def _branch(plan: EventPlan, branch: PlannedBranch, title: str) -> Drawing:
@@ -103,10 +103,10 @@ def _branch(plan: EventPlan, branch: PlannedBranch, title: str) -> Drawing:
         notes.append(f"no {variables[negation.variable].name} between {after} and {before}")
     states = _states(branch)
     if states is None:
-        return Drawing(title, Shows.VARIABLES, tuple(_variable_nodes(branch, variables)), tuple(_successions(branch)), tuple(notes))
+        return Drawing(title, NodeKind.VARIABLES, tuple(_variable_nodes(branch, variables)), tuple(_successions(branch)), tuple(notes))
     complete = (1 << len(branch.before)) - 1
     nodes = tuple(Node(_state_text(branch, variables, state), state.bit_count(), state == complete) for state in states)
-    return Drawing(title, Shows.STATES, nodes, tuple(_transitions(branch, variables, states)), tuple(notes))
+    return Drawing(title, NodeKind.STATES, nodes, tuple(_transitions(branch, variables, states)), tuple(notes))
 
 
 def _states(branch: PlannedBranch) -> list[int] | None:

@@ -14,7 +14,7 @@ from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
-from gpu_cep.plan.costs import Answer, groups_text
+from gpu_cep.plan.costs import BatchAnswer, groups_text
 from gpu_cep.plan.drawing import plan_to_draw
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, EventPlan, Plan, PlannedBranch, ProgramProperty
 from gpu_cep.plan.join_trees import MOST_COMPARED, demands_equality
@@ -66,7 +66,7 @@ class Explanation:
     device: str | None = None
     reason: str = ""
     counts: Mapping[str, int] | None = None
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[BatchAnswer, ...] = ()
     fitting: Mapping[str, int] | None = None
     groups: tuple[int, int] | None = None
     source: str = ""
@@ -197,7 +197,7 @@ def _algorithm_lines(plan: EventPlan, phase_two: str) -> Iterator[str]:
         yield from (f"  {name:<13} {what}" for name, what in does.items())
 
 
-def _run_lines(counts: Mapping[str, int], fitting: Mapping[str, int], answers: Sequence[Answer], branches: int) -> Iterator[str]:
+def _run_lines(counts: Mapping[str, int], fitting: Mapping[str, int], answers: Sequence[BatchAnswer], branches: int) -> Iterator[str]:
     """Yield the lines that say what a run did."""
     yield f"ran        {' → '.join(f'{name} {count:,}' for name, count in counts.items())}"
     if fitting:

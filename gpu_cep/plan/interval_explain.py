@@ -30,7 +30,7 @@ _DETECTED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinedChunks:
     """The chunks that were joined in one order of the names.
 
     `order`: that order. `chunks`: the number of chunks. `rows`: the sum of their rows after each join.
@@ -54,7 +54,7 @@ class IntervalExplanation:
     query: IntervalQuery
     plan: IntervalPlan | None
     counts: Mapping[str, int] | None = None
-    joined: tuple[Joined, ...] = ()
+    joined: tuple[JoinedChunks, ...] = ()
     source: str = ""
     device: str | None = None
     reason: str = ""
@@ -141,7 +141,7 @@ def _duration_text(duration: Duration, timestamp: Attribute) -> str:
     return f", lasting {' and '.join(limits)}" if limits else ""
 
 
-def _joined_line(plan: IntervalPlan, joined: Joined) -> str:
+def _joined_line(plan: IntervalPlan, joined: JoinedChunks) -> str:
     steps = " → ".join(f"{plan.query.variables[v].name} {rows:,}" for v, rows in zip(joined.order, joined.rows, strict=True))
     chunks = "one chunk" if joined.chunks == 1 else f"{joined.chunks:,} chunks"
     return f"joined in {chunks}, configurations after each step: {steps}"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpu_cep.plan.drawing import Drawing, Shows, drawings
+from gpu_cep.plan.drawing import Drawing, NodeKind, drawings
 from gpu_cep.plan.event_plan import EventPlan
 
 SUFFIX = ".mmd"
 
-_LETTERS = {Shows.STATES: "s", Shows.VARIABLES: "v"}
+_LETTERS = {NodeKind.STATES: "s", NodeKind.VARIABLES: "v"}
 
 
 def mermaid(plan: EventPlan) -> str:

@@ -9,7 +9,7 @@ from textwrap import wrap
 
 from gpu_cep.display.pictures import Picture
 from gpu_cep.display.pictures.shapes import ACCENT, GREY, LEADING, PAPER, Area, Box, Letters, Line, Look, Point, Shape, Text
-from gpu_cep.plan.drawing import Arrow, Drawing, Shows, drawings
+from gpu_cep.plan.drawing import Arrow, Drawing, NodeKind, drawings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan
 
@@ -99,7 +99,7 @@ class _Layout:
 
     def _arrow(self, points: tuple[Point, ...]) -> Iterator[Shape]:
         yield Line(_ARROW, points)
-        if self.drawing.shows is not Shows.SITUATIONS:
+        if self.drawing.shows is not NodeKind.SITUATIONS:
             yield _head(points[-2], points[-1])
 
     def _nodes(self) -> Iterator[Shape]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gpu_cep.analysis.bound import ConditionKind
 from gpu_cep.analysis.options import Options
 from gpu_cep.display.plotting.found import FoundEvents, FoundSituations
-from gpu_cep.display.plotting.scene import Bar, EventMarks, Passed, Scene
+from gpu_cep.display.plotting.scene import Bar, EventMarks, Scene, UnboundEvents
 from gpu_cep.display.plotting.time_axis import Ticks, TimeAxis, time_axis
 from gpu_cep.display.plotting.view import View, series_in_view, view_around
 from gpu_cep.engine.input.event_columns import EventColumns
@@ -87,12 +87,12 @@ def _marks(found: FoundEvents, plan: Plan, view: View) -> Iterator[EventMarks]:
         yield EventMarks(variable.name, text, np.flatnonzero(np.isin(view.rows, rows)))
 
 
-def _passed(found: FoundEvents, view: View) -> Passed | None:
+def _passed(found: FoundEvents, view: View) -> UnboundEvents | None:
     """Return the events between the first and the last that the match binds and that it does not bind, None if there are none."""
     bound = np.flatnonzero(np.isin(view.rows, found.all_rows))
     between = np.setdiff1d(np.arange(bound[0], bound[-1]), bound)
     drawn = np.linspace(0, len(between) - 1, min(len(between), MOST_PASSED)).astype(np.int64)
-    return Passed(len(between), between[drawn]) if len(between) else None
+    return UnboundEvents(len(between), between[drawn]) if len(between) else None
 
 
 def _place(axis: TimeAxis, times: Ticks, tick: float) -> np.generic:

@@ -16,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from gpu_cep.display.pictures.figure import style
 from gpu_cep.display.pictures.shapes import GREY, INK
-from gpu_cep.display.plotting.scene import Bar, EventMarks, Passed, Scene, Series, Times
+from gpu_cep.display.plotting.scene import Bar, EventMarks, Scene, Series, Times, UnboundEvents
 from gpu_cep.errors import UnsupportedError
 
 MOST_TRACKS = 100
@@ -187,7 +187,7 @@ def _write_above(axes: Axes, top: float, text: str) -> None:
     axes.text(0.005, top + _TEXT, _short(text), transform=axes.get_yaxis_transform(), va="center", color=GREY, fontsize=8)
 
 
-def _passed_text(passed: Passed) -> str:
+def _passed_text(passed: UnboundEvents) -> str:
     """Return what the lane of passed events shows, and how many it leaves out."""
     events = "1 event" if passed.count == 1 else f"{passed.count:,} events"
     left_out = passed.count - len(passed.places)

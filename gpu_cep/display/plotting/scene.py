@@ -34,7 +34,7 @@ class EventMarks:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class UnboundEvents:
     """The events between a match's first and last that no variable binds.
 
     `count` is their number. `places` are the indices among the scene's events of those to draw.
@@ -76,5 +76,5 @@ class Scene:
     times: Times
     series: tuple[Series, ...]
     tracks: tuple[Bar | EventMarks, ...]
-    passed: Passed | None
+    passed: UnboundEvents | None
     detected: np.generic | None

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 
-from gpu_cep.plan.costs import Answer, groups_text, slices_text
-from gpu_cep.plan.interval_explain import Joined
+from gpu_cep.plan.costs import BatchAnswer, groups_text, slices_text
+from gpu_cep.plan.interval_explain import JoinedChunks
 
 
 @dataclass
@@ -46,8 +46,8 @@ class Profile:
     counts: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     engines: dict[str, int] = field(default_factory=dict)
-    answers: list[Answer] = field(default_factory=list, repr=False)
-    joins: dict[tuple[int, ...], Joined] = field(default_factory=dict, repr=False)
+    answers: list[BatchAnswer] = field(default_factory=list, repr=False)
+    joins: dict[tuple[int, ...], JoinedChunks] = field(default_factory=dict, repr=False)
     groups: tuple[int, int] | None = None
     slices: tuple[int, int, int] | None = None
     source: str = ""
@@ -83,7 +83,7 @@ class Profile:
         """Return a context that adds the seconds of its block to those of the stage."""
         return _Stage(self, name)
 
-    def add_answer(self, answer: Answer) -> None:
+    def add_answer(self, answer: BatchAnswer) -> None:
         """Record the algorithm by which a batch was answered."""
         with self._lock:
             self.answers.append(answer)
@@ -94,12 +94,12 @@ class Profile:
         `rows` are the numbers of configurations after each step.
         """
         with self._lock:
-            self._add_joined(Joined(order, 1, tuple(rows)))
+            self._add_joined(JoinedChunks(order, 1, tuple(rows)))
 
-    def _add_joined(self, joined: Joined) -> None:
-        before = self.joins.get(joined.order, Joined(joined.order, 0, (0,) * len(joined.order)))
+    def _add_joined(self, joined: JoinedChunks) -> None:
+        before = self.joins.get(joined.order, JoinedChunks(joined.order, 0, (0,) * len(joined.order)))
         rows = tuple(map(sum, zip(before.rows, joined.rows, strict=True)))
-        self.joins[joined.order] = Joined(joined.order, before.chunks + joined.chunks, rows)
+        self.joins[joined.order] = JoinedChunks(joined.order, before.chunks + joined.chunks, rows)
 
     def merge(self, other: Profile) -> None:
         """Add all that another profile holds."""
@@ -148,7 +148,7 @@ class _Stage(AbstractContextManager[None]):
 _NO_STAGE = nullcontext()
 
 
-class Unread(Profile):
+class UnreadProfile(Profile):
     """A profile that nobody reads, and that records nothing; over few events, recording takes a twentieth of a call."""
 
     def apart(self) -> Profile:
@@ -171,7 +171,7 @@ class Unread(Profile):
         """Return a context that takes no time."""
         return _NO_STAGE
 
-    def add_answer(self, answer: Answer) -> None:
+    def add_answer(self, answer: BatchAnswer) -> None:
         """Let go of an answer."""
 
     def add_join(self, order: tuple[int, ...], rows: Sequence[int]) -> None:
@@ -181,4 +181,4 @@ class Unread(Profile):
         """Let go of all that another profile holds."""
 
 
-UNREAD = Unread()
+UNREAD = UnreadProfile()

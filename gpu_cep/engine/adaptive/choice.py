@@ -25,7 +25,7 @@ from gpu_cep.engine.matchers.contiguous.contiguous import may_read_contiguous, r
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.engine.windows.batch_events import BatchEvents
 from gpu_cep.engine.windows.state_counts import sum_counts
-from gpu_cep.plan.costs import MARGIN, TRIAL, Answer, Estimate
+from gpu_cep.plan.costs import MARGIN, TRIAL, BatchAnswer, Estimate
 from gpu_cep.records import record
 
 # Choices that are remembered; the oldest are forgotten.
@@ -159,7 +159,7 @@ def read_runs(search: Search, batch: Batch) -> ContiguousMatches | None:
     if contiguous is None:
         return None
     runs = contiguous.runs(batch)
-    answer = Answer(0, batch.own - batch.low, *_without_estimate("ses_automaton"), 0, len(runs), 0, time.perf_counter() - begin)
+    answer = BatchAnswer(0, batch.own - batch.low, *_without_estimate("ses_automaton"), 0, len(runs), 0, time.perf_counter() - begin)
     search.profile.add_answer(answer)
     return runs
 
@@ -250,5 +250,5 @@ class _RecordingMatcher:
     def _record(self, batch: Batch, matches: int, bound: int, seconds: float) -> None:
         steps = self.meter.steps
         self.check(steps)
-        answer = Answer(self.branch, batch.own - batch.low, *self.ranking, steps, matches, bound, seconds)
+        answer = BatchAnswer(self.branch, batch.own - batch.low, *self.ranking, steps, matches, bound, seconds)
         self.search.profile.add_answer(answer)

@@ -25,7 +25,7 @@ from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.times import load_times
-from gpu_cep.engine.intervals.matches import AsSeen, IntervalMatches, matched_situations, sort_matches
+from gpu_cep.engine.intervals.matches import IntervalMatches, SeenSituations, matched_situations, sort_matches
 from gpu_cep.engine.intervals.results import interval_table
 from gpu_cep.engine.intervals.run import interval_counts
 from gpu_cep.engine.intervals.situations import SituationRuns
@@ -101,7 +101,7 @@ def _flat_matches(
     flat: list[Any] = [array.ravel() for array in (streams[first], first, last, ended, start, end)]
     runs = SituationRuns(np.arange(len(names) + 1) * len(found), *flat)
     detected = np.array([match.at for match in found], events.times.dtype)
-    return runs, IntervalMatches(members, first.min(axis=0), end.max(axis=0), detected, AsSeen(last, is_open))
+    return runs, IntervalMatches(members, first.min(axis=0), end.max(axis=0), detected, SeenSituations(last, is_open))
 
 
 def _each(found: Sequence[IntervalMatch], names: Sequence[str], value: Callable[[IntervalMatch, str], Any], kind: npt.DTypeLike) -> Array:

@@ -30,7 +30,7 @@ class KnownTimes(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
+class NewlyClosed:
     """The matches that an event behind them, or the end of their window, has closed by what is known `now`, but not `before`.
 
     None: nothing was known before; everything is known now.
@@ -41,7 +41,7 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True)
-class ByBranch:
+class EndsByBranch:
     """The matches that bind the variables of a `waiting` branch and begin in one slice, and others that end in another.
 
     A branch is the bits of the variables that it binds.
@@ -53,7 +53,7 @@ class ByBranch:
 
 
 # Which matches are reported; a slice of time is that of last events.
-Ends = TimeSlice | Followed | ByBranch
+ReportedEnds = TimeSlice | NewlyClosed | EndsByBranch
 
 
 def certain_times(plan: EventPlan, ordered: OrderedEvents, matches: FoundMatches, latest: Tick) -> Times:
@@ -80,12 +80,12 @@ def window_end_times(plan: EventPlan, times: Times, latest: Tick) -> Times:
     return np.where(times > latest - length, latest, times + length) if times.dtype.kind == "i" else times + length
 
 
-def are_reported(ends: Ends, ordered: OrderedEvents, matches: AnyMatches) -> Flags:
+def are_reported(ends: ReportedEnds, ordered: OrderedEvents, matches: AnyMatches) -> Flags:
     """Return which of the matches are reported."""
     first, last = matches.first, matches.last
     if isinstance(ends, TimeSlice):
         return _hold(ends, ordered, last)
-    if isinstance(ends, ByBranch):
+    if isinstance(ends, EndsByBranch):
         return np.where(_wait(ends.waiting, matches.counts), _hold(ends.first, ordered, first), _hold(ends.last, ordered, last))
     reported = np.ones(len(last), np.bool_) if ends.now is None else _are_closed(ends.now, ordered, first, last)
     return reported if ends.before is None else reported & ~_are_closed(ends.before, ordered, first, last)

@@ -16,7 +16,7 @@ from gpu_cep_kernels.matches.flat_matches import FlatMatches, merge_matches
 _NOT_READ = np.empty(0, np.int64)
 
 
-class MatchesOfSome(NamedTuple):
+class BranchMatches(NamedTuple):
     """Matches that bind some of a query's variables.
 
     Their variable v is the query's ``variables[v]``; these ascend.
@@ -26,7 +26,7 @@ class MatchesOfSome(NamedTuple):
     variables: tuple[int, ...]
 
 
-def unite_matches(parts: Sequence[MatchesOfSome], variables: int) -> Matches:
+def unite_matches(parts: Sequence[BranchMatches], variables: int) -> Matches:
     """Return the matches of all parts, each once: by first event, last event and bindings.
 
     Those of each part are in this order, and no part has one twice.
@@ -45,7 +45,7 @@ def once_in_order(matches: Matches, bound: Sequence[tuple[int, ...]]) -> Matches
     return in_order if are_disjoint(bound) else in_order.drop_repeated()
 
 
-def merge_by_starts(parts: Sequence[MatchesOfSome], variables: int) -> Matches:
+def merge_by_starts(parts: Sequence[BranchMatches], variables: int) -> Matches:
     """Return the matches of all parts, by first event, as matches of all of so many `variables`.
 
     Those of each part ascend by first event. Among equal ones those of earlier parts come before.
@@ -57,7 +57,7 @@ def merge_by_starts(parts: Sequence[MatchesOfSome], variables: int) -> Matches:
     return matches.widen(own, variables)
 
 
-def _merge(left: MatchesOfSome, right: MatchesOfSome) -> MatchesOfSome:
+def _merge(left: BranchMatches, right: BranchMatches) -> BranchMatches:
     """Return the matches of two parts, which bind the variables of either."""
     variables = tuple(sorted({*left.variables, *right.variables}))
     number, bound = len(left.matches) + len(right.matches), left.matches.bound + right.matches.bound
@@ -66,10 +66,10 @@ def _merge(left: MatchesOfSome, right: MatchesOfSome) -> MatchesOfSome:
     merge_matches(
         *_side(left, variables), *_side(right, variables), merged.first, FlatMatches(_NOT_READ, merged.counts, merged.events)
     )  # fmt: skip
-    return MatchesOfSome(merged, variables)
+    return BranchMatches(merged, variables)
 
 
-def _side(part: MatchesOfSome, variables: tuple[int, ...]) -> tuple[Indices, Indices, FlatMatches]:
+def _side(part: BranchMatches, variables: tuple[int, ...]) -> tuple[Indices, Indices, FlatMatches]:
     """Return the first events of a part, which of the `variables` its own are, and its matches."""
     matches = part.matches
     columns = np.searchsorted(variables, part.variables)

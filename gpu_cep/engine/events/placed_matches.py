@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep.engine.events.alternatives import Alternatives
+from gpu_cep.engine.events.branchwise_matches import BranchwiseMatches
 from gpu_cep.engine.events.matches import (
     AS_THEY_ARE,
     BoundRows,
@@ -125,7 +125,7 @@ class OrderedMatches:
     Their events stay where they are. They are gathered only if somebody asks for all of them.
     """
 
-    source: Matches | SinglesInParts | Alternatives
+    source: Matches | SinglesInParts | BranchwiseMatches
     order: Indices
 
     def __len__(self) -> int:
@@ -209,17 +209,17 @@ def join_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> 
 
 
 def join_batches(
-    parts: Sequence[Matches | Alternatives], variables: int, events: int, threads: int = 1
+    parts: Sequence[Matches | BranchwiseMatches], variables: int, events: int, threads: int = 1
 ) -> Matches | SinglesInParts | OrderedMatches:  # fmt: skip
     """Return the matches of batches, which begin at some of so many `events`, by first event; alternatives stay apart if all do."""
-    apart = [part for part in parts if isinstance(part, Alternatives)]
+    apart = [part for part in parts if isinstance(part, BranchwiseMatches)]
     if not apart or len(apart) < len(parts):
         return join_matches([matches_of(part) for part in parts], variables, threads)
-    whole = Alternatives(tuple(branch for part in apart for branch in part.parts), variables)
+    whole = BranchwiseMatches(tuple(branch for part in apart for branch in part.parts), variables)
     return OrderedMatches(whole, order_by_row(whole.first, events, threads))
 
 
-def matches_of(part: Matches | Alternatives) -> Matches:
+def matches_of(part: Matches | BranchwiseMatches) -> Matches:
     """Return matches as one list by first event, also those of alternatives."""
     return part if isinstance(part, Matches) else part.reorder(part.first.argsort())
 
@@ -229,7 +229,7 @@ def order_found(found: Matches | SinglesInParts | OrderedMatches, order: Indices
     return found.reorder(order) if isinstance(found, OrderedMatches) else OrderedMatches(found, order)
 
 
-def rows_of_match(matches: FoundMatches | Alternatives, rows: Rows, *, last: bool) -> Rows:
+def rows_of_match(matches: FoundMatches | BranchwiseMatches, rows: Rows, *, last: bool) -> Rows:
     """Return ``rows[e]`` of the first or last event e of each match."""
     if isinstance(matches, OrderedMatches):
         # looked up before they are moved: the events of matches ascend as these were found

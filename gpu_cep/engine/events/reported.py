@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_cep.engine.events.match_ends import Ends
+from gpu_cep.engine.events.match_ends import ReportedEnds
 from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.records import record
@@ -21,7 +21,7 @@ class Reported:
     """
 
     own: Own = WHOLE
-    ends: Ends = WHOLE
+    ends: ReportedEnds = WHOLE
     borders: Borders | None = None
 
 

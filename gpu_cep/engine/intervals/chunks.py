@@ -17,7 +17,7 @@ from gpu_cep.analysis.bound import TimeWindow
 from gpu_cep.engine.events.event_sequence import elapsed_time
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.machine_values import Array
-from gpu_cep.engine.intervals.situations import Derived
+from gpu_cep.engine.intervals.situations import DerivedSituations
 from gpu_cep.records import record
 
 # The least length of a slice of time, in windows.
@@ -46,7 +46,7 @@ class SituationChunk:
         return tuple(self.share * float(count) / streams for count in self.offsets[:, -1] - self.offsets[:, 0])
 
 
-def cut_chunks(derived: Derived, window: TimeWindow | None, size: int) -> list[SituationChunk]:
+def cut_chunks(derived: DerivedSituations, window: TimeWindow | None, size: int) -> list[SituationChunk]:
     """Return chunks of about `size` situations each, in the order of streams and time.
 
     Chunks in which some name has no situation are left out.
@@ -75,7 +75,7 @@ def window_share(starts: Array, window: TimeWindow | None) -> float:
     return min(1.0, 2.0 * float(window.length) / span) if span else 1.0
 
 
-def _cut_stream(derived: Derived, chunk: SituationChunk, window: TimeWindow, most: int) -> Iterator[SituationChunk]:
+def _cut_stream(derived: DerivedSituations, chunk: SituationChunk, window: TimeWindow, most: int) -> Iterator[SituationChunk]:
     """Yield a chunk of one stream in slices of time.
 
     A slice begins with a situation of the most frequent name. It also holds the situations that start
@@ -94,14 +94,14 @@ def _cut_stream(derived: Derived, chunk: SituationChunk, window: TimeWindow, mos
         yield SituationChunk(chunk.stream, np.stack([begin, end], axis=1), limit, share)
 
 
-def _first_at(derived: Derived, chunk: SituationChunk, border: int) -> Indices:
+def _first_at(derived: DerivedSituations, chunk: SituationChunk, border: int) -> Indices:
     """Return, for each name, the first situation that starts when the situation `border` does or later."""
     starts = derived.situations.start
     found = [first + np.searchsorted(starts[first:last], starts[border]) for first, last in chunk.offsets]
     return np.array(found, np.int64)
 
 
-def _first_beyond(derived: Derived, chunk: SituationChunk, border: int, window: TimeWindow) -> Indices:
+def _first_beyond(derived: DerivedSituations, chunk: SituationChunk, border: int, window: TimeWindow) -> Indices:
     """Return, for each name, the first situation that starts more than a window after the situation `border`."""
     starts = derived.runs.start
     begin = starts[border].item()

@@ -21,7 +21,7 @@ from gpu_cep.engine.events.own_events import WHOLE, Own
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.chunks import SituationChunk, cut_chunks
 from gpu_cep.engine.intervals.levels import counts_by_zones, levels
-from gpu_cep.engine.intervals.situations import Derived, SituationRuns
+from gpu_cep.engine.intervals.situations import DerivedSituations, SituationRuns
 from gpu_cep.plan.interval_order import OrderChoice, led_by
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep.records import record
@@ -47,7 +47,7 @@ _CHUNK, _CANDIDATES = 1 << 15, 1 << 18
 Found = TypeVar("Found")
 
 
-def leaf_rows(derived: Derived, own: Indices, stream: int = 0) -> Configurations:
+def leaf_rows(derived: DerivedSituations, own: Indices, stream: int = 0) -> Configurations:
     """Return the situations `own` of one name as partial configurations of one member.
 
     Stream numbers are counted from `stream` on.
@@ -189,7 +189,7 @@ class SituationJoin:
     """
 
     plan: IntervalPlan
-    derived: Derived
+    derived: DerivedSituations
     choice: OrderChoice
     account: Account
     profile: Profile

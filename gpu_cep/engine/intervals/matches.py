@@ -14,7 +14,7 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.intervals.events import MatchedSituations, SituationEvents
-from gpu_cep.engine.intervals.situations import Derived, SituationRuns
+from gpu_cep.engine.intervals.situations import DerivedSituations, SituationRuns
 from gpu_cep.engine.intervals.stream_order import Extent, order_by_stream
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.plan.interval_plan import IntervalPlan
@@ -23,7 +23,7 @@ from gpu_cep_kernels.compile.launch import spread, threads_for
 
 
 @record()
-class AsSeen:
+class SeenSituations:
     """The situations of matches as they are known at detection, [name, match].
 
     `last`: the last event so far. `is_open`: whether the end is unknown.
@@ -32,9 +32,9 @@ class AsSeen:
     last: Array
     is_open: npt.NDArray[np.bool_]
 
-    def take(self, order: Indices) -> AsSeen:
+    def take(self, order: Indices) -> SeenSituations:
         """Return the columns of the matches `order`."""
-        return AsSeen(self.last[:, order], self.is_open[:, order])
+        return SeenSituations(self.last[:, order], self.is_open[:, order])
 
 
 @record()
@@ -52,7 +52,7 @@ class IntervalMatches:
     first: Array
     end: Array
     detected: Array
-    seen: AsSeen | None
+    seen: SeenSituations | None
 
     def __len__(self) -> int:
         return len(self.first)
@@ -74,7 +74,7 @@ class IntervalMatches:
         return IntervalMatches(members, first, end, detected[0] if detected else end, seen)
 
 
-def matches_at_detection(derived: Derived, members: Array, decided: Array) -> IntervalMatches:
+def matches_at_detection(derived: DerivedSituations, members: Array, decided: Array) -> IntervalMatches:
     """Return the matches of the situations `members`, with these as they are known at detection.
 
     ``decided[m]`` is the endpoint that decides match m.
@@ -89,7 +89,7 @@ def matches_at_detection(derived: Derived, members: Array, decided: Array) -> In
     is_open = derived.situations.end[members] > 2 * moment
     # the last event so far of an open situation is the last one of the time of detection
     _, now = events.tied_events(moment, runs.stream[members[0]])
-    seen = AsSeen(np.where(is_open, now, runs.last[members]).astype(np.int32), is_open)
+    seen = SeenSituations(np.where(is_open, now, runs.last[members]).astype(np.int32), is_open)
     return IntervalMatches(members, first, _extreme(np.maximum, runs.end, members), events.gather(events.times, moment), seen)
 
 

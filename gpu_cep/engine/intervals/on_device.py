@@ -10,7 +10,7 @@ import numpy as np
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed
 from gpu_cep.engine.intervals.borders import borders_of_part, concatenate_borders
 from gpu_cep.engine.intervals.join import SituationWorkplace, cpu_workplace
-from gpu_cep.engine.intervals.situations import Derived, SituationRuns, derive_from_runs, lasting_runs
+from gpu_cep.engine.intervals.situations import DerivedSituations, SituationRuns, derive_from_runs, lasting_runs
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
 from gpu_cep.engine.phase_one.device.event_sources import EventSource
@@ -24,7 +24,7 @@ from gpu_cep_kernels.intervals.situations import SituationBorders
 _CHUNK, _CANDIDATES = 1 << 20, 1 << 22
 
 
-def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -> Derived:
+def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -> DerivedSituations:
     """Return all situations that a match may take, found on the device.
 
     Events or borders for which the device has no room are sent to the host.
@@ -41,7 +41,7 @@ def derive_on_device(plan: IntervalPlan, run: DeviceRun, memory: DeviceMemory) -
     return derived
 
 
-def device_workplace(run: DeviceRun, derived: Derived, memory: DeviceMemory) -> SituationWorkplace:
+def device_workplace(run: DeviceRun, derived: DerivedSituations, memory: DeviceMemory) -> SituationWorkplace:
     """Return the device as the workplace if situations and join fit beside the resident events, else the CPU."""
     resident = 0 if derived.events.place is HOST else len(derived.events)
     candidates = memory.joined_candidates(resident, len(derived.runs.stream))

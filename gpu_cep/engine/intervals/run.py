@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.accounting.match_budget import Budget
 from gpu_cep.engine.events.event_sequence import EventSequence
-from gpu_cep.engine.events.match_ends import Ends
+from gpu_cep.engine.events.match_ends import ReportedEnds
 from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import WHOLE, TimeSlice
 from gpu_cep.engine.events.window_names import name_windows
@@ -23,7 +23,7 @@ from gpu_cep.engine.intervals.join import SituationJoin, SituationWorkplace, cpu
 from gpu_cep.engine.intervals.matches import IntervalMatches, matched_situations, matches_at_detection, sort_matches
 from gpu_cep.engine.intervals.on_device import derive_on_device, device_workplace
 from gpu_cep.engine.intervals.results import interval_table
-from gpu_cep.engine.intervals.situations import Derived, derive, recent_situations
+from gpu_cep.engine.intervals.situations import DerivedSituations, derive, recent_situations
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.engine.output.result_tables import count_table
 from gpu_cep.engine.phase_one.chosen_engine import on_chosen
@@ -41,14 +41,14 @@ from gpu_cep_kernels.device.interface import Device
 # Of so many situations at least, one must be recent for a join that begins with recent ones of each name in turn.
 _RECENT = 4
 
-OrderChooser = Callable[[IntervalPlan, Derived], OrderChoice]
+OrderChooser = Callable[[IntervalPlan, DerivedSituations], OrderChoice]
 
 
 @record()
 class JoinedSituations:
     """The situations, and either their matches or the number of matches of each stream; `device` found them (None: the CPU)."""
 
-    derived: Derived
+    derived: DerivedSituations
     matches: IntervalMatches | None = None
     counts: Indices | None = None
     device: Device | None = None
@@ -77,7 +77,9 @@ def _find_on_device(plan: IntervalPlan, choose_order: OrderChooser, run: DeviceR
     return _join(plan, run, choose_order, derived, device_workplace(run, derived, memory))
 
 
-def _join(plan: IntervalPlan, run: Run, choose_order: OrderChooser, derived: Derived, workplace: SituationWorkplace) -> JoinedSituations:
+def _join(
+    plan: IntervalPlan, run: Run, choose_order: OrderChooser, derived: DerivedSituations, workplace: SituationWorkplace
+) -> JoinedSituations:
     own, ends = run.reported.own, run.reported.ends
     recent = _recent(derived, ends)
     join = SituationJoin(plan, derived, choose_order(plan, derived), run.budget, run.profile, workplace, own, recent)
@@ -91,7 +93,7 @@ def _join(plan: IntervalPlan, run: Run, choose_order: OrderChooser, derived: Der
     return JoinedSituations(derived, counts=_counts_of(derived, found)) if counted else JoinedSituations(derived, found)
 
 
-def _recent(derived: Derived, ends: Ends) -> Flags | None:
+def _recent(derived: DerivedSituations, ends: ReportedEnds) -> Flags | None:
     """Return which situations are recent, as one of every reported match is; None if they are too many to begin joins with."""
     if not isinstance(ends, TimeSlice) or ends.begin is None:
         return None
@@ -99,13 +101,13 @@ def _recent(derived: Derived, ends: Ends) -> Flags | None:
     return recent if _RECENT * np.count_nonzero(recent) <= len(recent) else None
 
 
-def _counts_of(derived: Derived, found: IntervalMatches) -> Indices:
+def _counts_of(derived: DerivedSituations, found: IntervalMatches) -> Indices:
     """Return the number of matches of each stream."""
     counts: Indices = np.bincount(derived.numbers[found.members[0]], minlength=derived.streams)
     return counts
 
 
-def _name_windows(run: Run, derived: Derived) -> AbstractContextManager[None]:
+def _name_windows(run: Run, derived: DerivedSituations) -> AbstractContextManager[None]:
     """Return a context in which errors about limits name the window where they arose."""
     return name_windows(run.plan, run.columns, lambda start: int(derived.events.input_rows(np.array([start]))[0]))
 

@@ -62,7 +62,7 @@ class SituationRuns:
 
 
 @record()
-class Derived:
+class DerivedSituations:
     """The events and their situations.
 
     `runs`: the situations, by events and times.
@@ -88,7 +88,7 @@ class Derived:
     early: bool = False
 
 
-def derive(plan: IntervalPlan, run: Run) -> Derived:
+def derive(plan: IntervalPlan, run: Run) -> DerivedSituations:
     """Return all situations that a match may take, found on the CPU.
 
     Raises
@@ -264,22 +264,22 @@ def _lasts_long_enough(duration: Duration, start: Array, end: Array, is_open: Ar
     return suits | is_open if early and duration.longest is None else suits
 
 
-def derive_from_runs(plan: IntervalPlan, events: EventSequence, runs: SituationRuns, threads: int = 1) -> Derived:
+def derive_from_runs(plan: IntervalPlan, events: EventSequence, runs: SituationRuns, threads: int = 1) -> DerivedSituations:
     """Return the runs with their endpoints, as the join reads them; on the host `threads` gather these."""
     return _derive_early(plan, events, runs, threads) if plan.query.early else _derive_final(events, runs)
 
 
-def _derive_final(events: EventSequence, runs: SituationRuns) -> Derived:
+def _derive_final(events: EventSequence, runs: SituationRuns) -> DerivedSituations:
     """Return the situations for final detection: endpoints are times, and a situation is known at its end."""
     start, end = runs.start, runs.end
     clocks = [as_clock(points) for points in (start, end)]
     numbers, streams = _number_streams(events, runs)
     situations = Situations(_stream_offsets(numbers, streams, runs), start, end, end, clocks[0], clocks[1], clocks[1])
     latest = np.float64(np.inf) if start.dtype.kind == "f" else np.int64(np.iinfo(np.int64).max)
-    return Derived(events, runs, numbers, streams, situations, latest, latest)
+    return DerivedSituations(events, runs, numbers, streams, situations, latest, latest)
 
 
-def _derive_early(plan: IntervalPlan, events: EventSequence, runs: SituationRuns, threads: int) -> Derived:
+def _derive_early(plan: IntervalPlan, events: EventSequence, runs: SituationRuns, threads: int) -> DerivedSituations:
     """Return the situations for early detection that some match may take: endpoints are twice the moments."""
     known = _first_known(plan, events, runs)
     kept = np.flatnonzero(known < len(events))
@@ -297,7 +297,7 @@ def _derive_early(plan: IntervalPlan, events: EventSequence, runs: SituationRuns
     clocks = map(as_clock, (began, ended, learned))
     situations = Situations(_stream_offsets(numbers, streams, runs), start, end, np.minimum(reached, end), *clocks)
     never = np.int64(2 * len(events))
-    return Derived(events, runs, numbers, streams, situations, never - 2, never, early=True)
+    return DerivedSituations(events, runs, numbers, streams, situations, never - 2, never, early=True)
 
 
 def _moments(events: EventSequence, streams: Array, positions: Indices, threads: int) -> tuple[Array, Indices]:
@@ -342,7 +342,7 @@ def _first_lasting(shortest: float, events: EventSequence, runs: SituationRuns, 
     return np.where(found == ends, len(events), found)
 
 
-def recent_situations(derived: Derived, begin: Tick) -> Flags:
+def recent_situations(derived: DerivedSituations, begin: Tick) -> Flags:
     """Return which situations may be in a match that is detected at a time or later, and make it so: all others ended before."""
     events, runs = derived.events, derived.runs
     since = TimeSlice(begin)

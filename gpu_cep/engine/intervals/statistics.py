@@ -12,7 +12,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.intervals.chunks import window_share
 from gpu_cep.engine.intervals.join import leaf_rows
 from gpu_cep.engine.intervals.levels import levels
-from gpu_cep.engine.intervals.situations import Derived
+from gpu_cep.engine.intervals.situations import DerivedSituations
 from gpu_cep.plan.interval_order import OrderChoice, assume_statistics
 from gpu_cep.plan.interval_plan import IntervalPlan
 from gpu_cep_kernels.intervals.joins import CandidateRanges, Fitting, Limits, find_candidates, keep_fitting
@@ -21,7 +21,7 @@ from gpu_cep_kernels.intervals.joins import CandidateRanges, Fitting, Limits, fi
 _SAMPLE, _TESTED = 256, 1 << 16
 
 
-def order_choice(plan: IntervalPlan, derived: Derived) -> OrderChoice:
+def order_choice(plan: IntervalPlan, derived: DerivedSituations) -> OrderChoice:
     """Return the first order of names: from a sample if every name has situations and more than two are joined, else from table 3."""
     constraints = plan.query.constraints
     sizes = np.diff(derived.runs.names)
@@ -42,14 +42,14 @@ class OrderMemory:
     def __init__(self) -> None:
         self._known: OrderChoice | None = None
 
-    def __call__(self, plan: IntervalPlan, derived: Derived) -> OrderChoice:
+    def __call__(self, plan: IntervalPlan, derived: DerivedSituations) -> OrderChoice:
         """Return the choice of the first run, which has followed those since."""
         if self._known is None:
             self._known = order_choice(plan, derived)
         return self._known
 
 
-def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: Derived, buffer: float) -> float:
+def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: DerivedSituations, buffer: float) -> float:
     """Return the selectivity of a constraint, from a sample of the left name's situations.
 
     At least half a pair counts as found, so that no selectivity is 0.
@@ -60,7 +60,7 @@ def _share(constraint: BoundConstraint, plan: IntervalPlan, derived: Derived, bu
     return min(1.0, max(found, 0.5) / max(len(sample) * buffer, 1.0))
 
 
-def _partners(constraint: BoundConstraint, sample: Indices, plan: IntervalPlan, derived: Derived) -> float:
+def _partners(constraint: BoundConstraint, sample: Indices, plan: IntervalPlan, derived: DerivedSituations) -> float:
     """Return the number of pairs of sampled situations and partners that satisfy a constraint.
 
     If there are too many candidates to test, return their number.

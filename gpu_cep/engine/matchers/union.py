@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpu_cep.engine.events.alternatives import Alternatives, may_stay_apart
 from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.branchwise_matches import BranchwiseMatches, may_stay_apart
 from gpu_cep.engine.events.matches import Matches
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, unite_matches
+from gpu_cep.engine.events.merged_matches import BranchMatches, unite_matches
 from gpu_cep.engine.events.start_counts import StartCounts, concatenate_counts, count_starts, sort_counts
 from gpu_cep.engine.matchers.search import Matcher, Search
 from gpu_cep.plan.event_plan import EventPlan
@@ -30,17 +30,17 @@ class PatternMatcher:
         """Return the matches that start in the batch, in order of first event, last event and bindings."""
         return unite_matches(self._find_each(batch), self._variables)
 
-    def find_apart(self, batch: Batch) -> Matches | Alternatives:
+    def find_apart(self, batch: Batch) -> Matches | BranchwiseMatches:
         """Return the matches that :meth:`find` returns; those of branches may stay apart if no two of them begin with one event."""
         parts = self._find_each(batch)
         apart = len(parts) > 1 and self._plan.finds_once and may_stay_apart(parts, batch)
-        return Alternatives(tuple(parts), self._variables) if apart else unite_matches(parts, self._variables)
+        return BranchwiseMatches(tuple(parts), self._variables) if apart else unite_matches(parts, self._variables)
 
-    def _find_each(self, batch: Batch) -> list[MatchesOfSome]:
+    def _find_each(self, batch: Batch) -> list[BranchMatches]:
         """Return the matches of each branch that start in the batch."""
         matchers = self.matchers(self.searches, batch)
         return [
-            MatchesOfSome(matcher.find(batch), search.tables.branch.positives)
+            BranchMatches(matcher.find(batch), search.tables.branch.positives)
             for matcher, search in zip(matchers, self.searches, strict=True)
         ]
 

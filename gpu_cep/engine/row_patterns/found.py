@@ -23,7 +23,7 @@ Lengths = npt.NDArray[np.int32]
 SharedRows = Callable[[npt.NDArray[np.bool_]], tuple[Indices, Indices]]
 
 
-class Begun(NamedTuple):
+class SearchProgress(NamedTuple):
     """Say what was found before: with which row the search of partition p begins, and the number of its matches so far."""
 
     firsts: Indices
@@ -140,7 +140,7 @@ def followed_states(automaton: RowAutomatonTable, find_reach: Callable[[], Reach
 
 def row_matches_of(
     ordered: OrderedRows, lengths: Lengths, find_states: Callable[[RowMatches], States], shared: SharedRows | None = None,
-    begun: Begun | None = None,
+    begun: SearchProgress | None = None,
 ) -> RowMatches:  # fmt: skip
     """Return the matches, given the length of the one that begins at each row; they are numbered behind those `begun` counts."""
     firsts = np.flatnonzero(lengths != UNMATCHED)
@@ -149,7 +149,7 @@ def row_matches_of(
 
 def row_matches_at(
     ordered: OrderedRows, firsts: Indices, lengths: Lengths, find_states: Callable[[RowMatches], States], shared: SharedRows | None = None,
-    begun: Begun | None = None,
+    begun: SearchProgress | None = None,
 ) -> RowMatches:  # fmt: skip
     """Return the matches, given the first row and the length of each; they are numbered behind those `begun` counts."""
 

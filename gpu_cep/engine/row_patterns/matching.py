@@ -11,7 +11,7 @@ from gpu_cep.engine.accounting.profile import UNREAD, Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.device_matches import FoundRows, LeftRows, find_on_device
-from gpu_cep.engine.row_patterns.found import Begun, Lengths, RowMatches, followed_states, row_matches_at, row_matches_of
+from gpu_cep.engine.row_patterns.found import Lengths, RowMatches, SearchProgress, followed_states, row_matches_at, row_matches_of
 from gpu_cep.engine.row_patterns.labels import label_rows
 from gpu_cep.engine.row_patterns.neighbour_columns import NeighbourColumns
 from gpu_cep.engine.row_patterns.pieces import cut_partitions, is_cut
@@ -55,7 +55,7 @@ def find_matches(run: RowRun, max_steps: int | None, profile: Profile = UNREAD) 
         return _read_off(run, pieces, reach)
 
 
-def find_certain_matches(run: RowRun, begun: Begun, opened: npt.NDArray[np.bool_] | None, max_steps: int | None) -> RowMatches:
+def find_certain_matches(run: RowRun, begun: SearchProgress, opened: npt.NDArray[np.bool_] | None, max_steps: int | None) -> RowMatches:
     """Return the matches that no row which is not known yet can change; where they are not certain, `begun` says then.
 
     `opened`: whether such rows may come in the window that begins with each row; None: there are none. The pattern has a window.

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpu_cep.engine.lowering.programs import WIDER_IN_ROWS, failure
 from gpu_cep.engine.row_patterns.condition_tables import ConditionTables
-from gpu_cep.engine.row_patterns.found import Begun, Lengths
+from gpu_cep.engine.row_patterns.found import Lengths, SearchProgress
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.plan.row_patterns.row_plan import MatchConditions
@@ -54,7 +54,7 @@ class RowSearch:
 
     run: RowRun
     conditions: MatchConditions
-    begun: Begun
+    begun: SearchProgress
     reach: Reach
     tables: ConditionTables
     bank: ColumnBank

@@ -11,7 +11,7 @@ from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.columns import ordered_bank
 from gpu_cep.engine.row_patterns.condition_tables import condition_tables
 from gpu_cep.engine.row_patterns.dead_ends import grown, make_memo
-from gpu_cep.engine.row_patterns.found import Begun, RowMatches, States, known_states, row_matches_of
+from gpu_cep.engine.row_patterns.found import RowMatches, SearchProgress, States, known_states, row_matches_of
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.search_parts import RowSearch, StepBudget, failure_at, lengths_of, room_for
 from gpu_cep.engine.row_patterns.skipping import skip_to, target_fault
@@ -29,7 +29,7 @@ _FOUND = 1 << 10
 
 
 def search_matches(
-    run: RowRun, conditions: MatchConditions, reach: Reach, max_steps: int | None, begun: Begun | None = None
+    run: RowRun, conditions: MatchConditions, reach: Reach, max_steps: int | None, begun: SearchProgress | None = None
 ) -> RowMatches:  # fmt: skip
     """Return the matches of all partitions.
 
@@ -48,7 +48,7 @@ def search_matches(
     # programs read a row of NULLs where a place leads nowhere
     bank = ordered_bank(run, conditions.layout, null_row=bool((tables.table.means == BY_PROGRAM).any()))
     whole = begun is None
-    begun = Begun(ordered.offsets[:-1].copy(), np.zeros(len(ordered.offsets) - 1, np.int64)) if begun is None else begun
+    begun = SearchProgress(ordered.offsets[:-1].copy(), np.zeros(len(ordered.offsets) - 1, np.int64)) if begun is None else begun
     search = RowSearch(run, conditions, begun, reach, tables, bank, lengths, StepBudget(max_steps))
     if whole and run.plan.automaton.leaves_no_choice and not _memo(search).useful.any():
         return walk_matches(search)

@@ -13,7 +13,7 @@ from gpu_cep.engine.accounting.match_budget import refuse_uncountable
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.output.result_tables import plain_zeros
-from gpu_cep.engine.slices.disjoint import Later, keys_of, take_decided
+from gpu_cep.engine.slices.disjoint import LaterMatches, keys_of, take_decided
 from gpu_cep.engine.slices.held_matches import Held, HeldRows
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
 from gpu_cep.engine.slices.streams import number_streams
@@ -82,7 +82,7 @@ def _decided(sliced: SlicedPlan, found: Iterable[SliceResult]) -> Iterator[pa.Ta
     kept, most = 0, sliced.whole.settings.max_matches
     for table, end in found:
         before = HeldRows(table.slice(0, 0), np.zeros(0, np.bool_)) if held is None else held
-        taken, held = take_decided(sliced, before, table, None if end is None else Later(end), waits=True)
+        taken, held = take_decided(sliced, before, table, None if end is None else LaterMatches(end), waits=True)
         if most is not None:
             kept += _number_of_matches(sliced, taken)
             if kept > most:
@@ -101,14 +101,14 @@ def _number_of_matches(sliced: SlicedPlan, rows: pa.Table) -> int:
 
 def _numbered(sliced: SlicedPlan, tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield the rows of matched events with the numbers that the matches have in their stream, slices before counted."""
-    numbering: Numbering | None = None
+    numbering: MatchNumbering | None = None
     for rows in tables:
         numbered, numbering = number_matches(sliced, numbering, rows)
         yield numbered
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Numbering:
+class MatchNumbering:
     """The keys of streams, and how many matches of each have been numbered."""
 
     keys: pa.Table
@@ -120,7 +120,7 @@ class Numbering:
         return int(self.counts.sum())
 
 
-def number_matches(sliced: SlicedPlan, before: Numbering | None, rows: pa.Table) -> tuple[pa.Table, Numbering]:
+def number_matches(sliced: SlicedPlan, before: MatchNumbering | None, rows: pa.Table) -> tuple[pa.Table, MatchNumbering]:
     """Return rows of matched events with the numbers that the matches have in their stream behind those before, and the numbering."""
     keys = keys_of(sliced, rows)
     known, counted = (keys.slice(0, 0), np.empty(0, np.int64)) if before is None else (before.keys, before.counts)
@@ -136,7 +136,7 @@ def number_matches(sliced: SlicedPlan, before: Numbering | None, rows: pa.Table)
     numbers = counts[own] + through - 1 - earlier
     place = rows.schema.get_field_index(MATCH_ID)
     numbered = rows.set_column(place, rows.schema.field(place), pa.array(numbers))
-    return numbered, Numbering(every.take(firsts), counts + np.bincount(own[begins], minlength=len(firsts)))
+    return numbered, MatchNumbering(every.take(firsts), counts + np.bincount(own[begins], minlength=len(firsts)))
 
 
 def _begins(ids: Indices, streams: Indices) -> npt.NDArray[np.bool_]:

@@ -25,7 +25,7 @@ from gpu_cep.engine.slices.streams import bits_of_streams, number_streams
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Later:
+class LaterMatches:
     """When a match of a later run may begin, at the earliest: at `time`, and in the stream of each row of `keys` at one of `times`.
 
     `keys` has the columns of `partition_by` (None: the time is that of all streams).
@@ -41,7 +41,7 @@ def borders_of(own: FileSlice) -> Borders:
     return Borders.of_times(TimeSlice(own.begin, own.end), own.reached)
 
 
-def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later | None, *, waits: bool) -> tuple[pa.Table, Held]:
+def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: LaterMatches | None, *, waits: bool) -> tuple[pa.Table, Held]:
     """Return the matches that are kept for certain, in the order of results, and what the next run needs.
 
     Parameters
@@ -67,7 +67,7 @@ def take_decided(sliced: SlicedPlan, held: Held, found: pa.Table, later: Later |
     return taken, known.at(np.flatnonzero(~near)).with_more(_marked(sliced, still, later))
 
 
-def _of_moving_streams(known: MarkedRows, new: MarkedRows, later: Later, *, waits: bool) -> Flags:
+def _of_moving_streams(known: MarkedRows, new: MarkedRows, later: LaterMatches, *, waits: bool) -> Flags:
     """Return which held matches, the last of which are `new`, are of streams in which one may be decided or given up.
 
     A few others may be among them. New ones that their run has settled end before any later match can begin, so they are, too.
@@ -78,7 +78,7 @@ def _of_moving_streams(known: MarkedRows, new: MarkedRows, later: Later, *, wait
     return are_among(known.marks.keys, known.marks.keys[moving])
 
 
-def _marked(sliced: SlicedPlan, held: Held, later: Later | None = None) -> MarkedRows:
+def _marked(sliced: SlicedPlan, held: Held, later: LaterMatches | None = None) -> MarkedRows:
     """Return held matches with their marks; `later` is that of the run which has just held them back, if one has.
 
     One that has been reported, and is kept although it ended before, waits for an open one of its stream. So it has no time of its own.
@@ -96,7 +96,7 @@ def _latest(times: npt.NDArray[Any]) -> Tick:
     return LATEST if times.dtype.kind == "i" else np.inf
 
 
-def _decide(sliced: SlicedPlan, held: Held, later: Later | None, *, waits: bool) -> tuple[pa.Table, HeldRows]:
+def _decide(sliced: SlicedPlan, held: Held, later: LaterMatches | None, *, waits: bool) -> tuple[pa.Table, HeldRows]:
     """Return what :func:`take_decided` does of matches that are held or new, by ranking the streams of all."""
     rows, given = without_others(held.rows), held.given
     first, last = _positions(sliced, rows)
@@ -115,7 +115,7 @@ def _decide(sliced: SlicedPlan, held: Held, later: Later | None, *, waits: bool)
     return _numbered(sliced, _rows_at(rows, in_order), starts), HeldRows(rows.take(kept), np.arange(len(kept)) < len(near))
 
 
-def _begins(sliced: SlicedPlan, keys: pa.Table, later: Later | None, times: npt.NDArray[Any]) -> tuple[Indices, npt.NDArray[Any]]:
+def _begins(sliced: SlicedPlan, keys: pa.Table, later: LaterMatches | None, times: npt.NDArray[Any]) -> tuple[Indices, npt.NDArray[Any]]:
     """Return the stream of each row with these `keys`, and when a later match may begin in each stream; `times` has the type of that."""
     # results may name keys in another way, and have plain text for dictionaries
     named = None if later is None or later.keys is None else later.keys.rename_columns(keys.column_names)

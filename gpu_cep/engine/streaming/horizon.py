@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
-from gpu_cep.engine.events.match_ends import ByBranch, Ends, Followed, KnownTimes
+from gpu_cep.engine.events.match_ends import EndsByBranch, KnownTimes, NewlyClosed, ReportedEnds
 from gpu_cep.engine.events.matches import Indices, Rows
 from gpu_cep.engine.events.own_events import WHOLE, Own, OwnRows, TimeSlice
 from gpu_cep.engine.events.positions import positions_of_events
@@ -43,7 +43,7 @@ class Horizon:
 
     known: int
     own: Own
-    ends: Ends
+    ends: ReportedEnds
     later: Tick | None
     over: int = 0
     order: Indices | None = None
@@ -69,10 +69,10 @@ def horizon_of(plan: Plan, certain: Certain, state: StreamState, until: Tick | N
     assert isinstance(window, TimeWindow), "a query without a window is refused"
     begin, later = (None if at is None else earliest_open(at, window.length) for at in (answered, until))
     if certain is Certain.WITH_NEXT_EVENT:
-        return Horizon(known, WHOLE, Followed(_known(answered, begin), _known(until, later)), later)
+        return Horizon(known, WHOLE, NewlyClosed(_known(answered, begin), _known(until, later)), later)
     if certain is Certain.BY_BRANCH:
         assert isinstance(plan, EventPlan), "situations have no branches"
-        return Horizon(known, WHOLE, ByBranch(waiting_branches(plan), TimeSlice(begin, later), ends), later)
+        return Horizon(known, WHOLE, EndsByBranch(waiting_branches(plan), TimeSlice(begin, later), ends), later)
     own = TimeSlice(begin, later) if certain is Certain.WITH_WINDOW else WHOLE
     return Horizon(known, own, ends, later)
 

@@ -25,7 +25,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.row_patterns.answers import returned_rows
 from gpu_cep.engine.row_patterns.columns import row_columns
-from gpu_cep.engine.row_patterns.found import Begun, RowMatches
+from gpu_cep.engine.row_patterns.found import RowMatches, SearchProgress
 from gpu_cep.engine.row_patterns.matching import find_certain_matches
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
 from gpu_cep.engine.row_patterns.run import RowRun
@@ -93,12 +93,12 @@ def certain_rows(
     return _kept(state, rows, ordered, Marks(~left, covered, _of_rows(counts, ordered)), kept), found
 
 
-def _begun(ordered: OrderedRows, marks: Marks) -> Begun:
+def _begun(ordered: OrderedRows, marks: Marks) -> SearchProgress:
     """Return where the search of each partition goes on."""
     firsts = ordered.offsets[:-1]
     if not firsts.size:
-        return Begun(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    return Begun(firsts + np.add.reduceat(marks.passed, firsts, dtype=np.int64), np.maximum.reduceat(marks.matches, firsts))
+        return SearchProgress(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    return SearchProgress(firsts + np.add.reduceat(marks.passed, firsts, dtype=np.int64), np.maximum.reduceat(marks.matches, firsts))
 
 
 def _opened(plan: RowPlan, ordered: OrderedRows, times: Times, until: Tick) -> npt.NDArray[np.bool_]:

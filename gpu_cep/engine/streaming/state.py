@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.input.ticks import Tick, following
-from gpu_cep.engine.slices.assembly import Numbering
+from gpu_cep.engine.slices.assembly import MatchNumbering
 from gpu_cep.engine.slices.held_matches import Held, HeldRows
 from gpu_cep.errors import EventError
 
@@ -83,7 +83,7 @@ class StreamState:
     clock: Clock = Clock()
     over: int = 0
     held: Held | None = None
-    numbering: Numbering | None = None
+    numbering: MatchNumbering | None = None
     settled: int = 0
     tags: npt.NDArray[np.uint32] | None = None
 
@@ -204,7 +204,7 @@ def read_state(saved: bytes, schema: pa.Schema) -> StreamState:
     about, table, rest = _read(saved)
     events = pa.Table.from_arrays(table.columns[2:], schema=schema)
     held = HeldRows(*_read_with(rest)) if about["holds"] else None
-    numbering = Numbering(*_read_with(rest)) if about["numbers"] else None
+    numbering = MatchNumbering(*_read_with(rest)) if about["numbers"] else None
     times, numbers = (table.column(place).to_numpy() for place in range(2))
     return StreamState(events, times, numbers, Clock(**about["clock"]), about["over"], held, numbering, about["settled"])
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gpu_cep.engine.accounting.profile import Profile, Unread
-from gpu_cep.plan.costs import Answer, Estimate
+from gpu_cep.engine.accounting.profile import Profile, UnreadProfile
+from gpu_cep.plan.costs import BatchAnswer, Estimate
 
 
 def _filled() -> Profile:
@@ -30,7 +30,7 @@ _RECORDS: dict[str, Callable[[Profile], Any]] = {
     "add_groups": lambda profile: profile.add_groups(1, 2),
     "add_slices": lambda profile: profile.add_slices(1, 2, 3),
     "stage": _stage,
-    "add_answer": lambda profile: profile.add_answer(Answer(0, 1, Estimate("joins", 0.0, exact=False), (), 0, 0, 0, 0.0)),
+    "add_answer": lambda profile: profile.add_answer(BatchAnswer(0, 1, Estimate("joins", 0.0, exact=False), (), 0, 0, 0, 0.0)),
     "add_join": lambda profile: profile.add_join((0, 1), [2, 3]),
     "merge": lambda profile: profile.merge(_filled()),
 }
@@ -41,7 +41,7 @@ def test_each_way_to_record_is_listed() -> None:
 
 
 def test_a_part_of_a_run_is_recorded_as_the_run_is() -> None:
-    profile, unread = Profile(), Unread()
+    profile, unread = Profile(), UnreadProfile()
     part = profile.apart()
     part.add("events", 3)
     assert profile.counts == {}
@@ -52,10 +52,10 @@ def test_a_part_of_a_run_is_recorded_as_the_run_is() -> None:
 
 @pytest.mark.parametrize("name", _RECORDS)
 def test_only_a_profile_that_is_read_keeps_what_it_is_told(name: str) -> None:
-    unread, profile = Unread(), Profile()
+    unread, profile = UnreadProfile(), Profile()
     _RECORDS[name](unread)
     _RECORDS[name](profile)
-    assert repr(unread) == repr(Unread())
+    assert repr(unread) == repr(UnreadProfile())
     assert str(unread) == str(Profile())
     assert {**vars(profile), "_lock": None} != {**vars(Profile()), "_lock": None}
-    assert {**vars(unread), "_lock": None} == {**vars(Unread()), "_lock": None}
+    assert {**vars(unread), "_lock": None} == {**vars(UnreadProfile()), "_lock": None}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_cep.engine.events.matches import Matches, ones
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, merge_by_starts
+from gpu_cep.engine.events.merged_matches import BranchMatches, merge_by_starts
 
 _VARIABLES = 4
 _BINDING = st.lists(st.integers(0, 5), max_size=2).map(tuple)
@@ -26,7 +26,7 @@ def _flat(variables, matches):
     counts = np.array([[len(binding) for binding in match] for match in matches], np.int32).reshape(-1, len(variables))
     first = np.array([match[0][0] for match in matches], np.int64)
     events = np.array([event for match in matches for binding in match for event in binding], np.int64)
-    return MatchesOfSome(Matches(first, ones(*counts.shape) if (counts == 1).all() else counts, events), variables)
+    return BranchMatches(Matches(first, ones(*counts.shape) if (counts == 1).all() else counts, events), variables)
 
 
 def _listed(matches):

@@ -14,7 +14,7 @@ from gpu_cep.engine.accounting.match_budget import Budget, memory_for_results
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.events.event_sequence import NO_POSITION
 from gpu_cep.engine.events.reported import EVERY_MATCH
-from gpu_cep.engine.intervals.situations import Derived, derive
+from gpu_cep.engine.intervals.situations import DerivedSituations, derive
 from gpu_cep.engine.output.footprint import result_footprint
 from gpu_cep.engine.phase_one.computed_columns import event_columns
 from gpu_cep.engine.phase_one.run import Run
@@ -28,7 +28,7 @@ from tests.oracle.lanes import lanes
 Found = tuple[int, int, int | None]
 
 
-def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **options: Any) -> Derived:
+def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **options: Any) -> DerivedSituations:
     """The situations of `define`, and of Z, which has none."""
     given = {"timestamp": "ts", "partition_by": None, "order_by": None, "type_column": "type"} | options
     chosen = make_options(**given, strategy=None, ties="strict", time_unit=None)
@@ -39,7 +39,7 @@ def derived(events: pa.Table, define: str = "A AS a", threads: int = 1, **option
     return derive(plan, Run(plan, columns, (), EVERY_MATCH, budget, threads, Profile()))
 
 
-def rows(found: Derived, name: int = 0) -> list[Found]:
+def rows(found: DerivedSituations, name: int = 0) -> list[Found]:
     """The input rows of the situations of one name."""
     runs, own = found.runs, slice(int(found.runs.names[name]), int(found.runs.names[name + 1]))
     first, last = (found.events.input_rows(positions[own]).tolist() for positions in (runs.first, runs.last))
@@ -202,7 +202,7 @@ def test_early_a_stream_ends_where_the_next_begins():
     assert rows(found) == [(2, 3, 4)]
 
 
-def lasting(found: Derived) -> list[tuple[int, int]]:
+def lasting(found: DerivedSituations) -> list[tuple[int, int]]:
     """From when to when the situations last."""
     return list(zip(found.situations.start.tolist(), found.situations.end.tolist(), strict=True))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import Matches
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, unite_matches
+from gpu_cep.engine.events.merged_matches import BranchMatches, unite_matches
 from gpu_cep.engine.events.own_events import WHOLE
 from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.phase_one.device.device_run import DeviceRun
@@ -43,5 +43,5 @@ def counted_phase_one(run: DeviceRun, source: EventSource, counts: StartCounts) 
 
 def unite_branches(run: DeviceRun, matches: Sequence[Matches]) -> Matches:
     """Return the matches of all branches, each once; `matches` are those of each branch."""
-    parts = [MatchesOfSome(own, tables.branch.positives) for own, tables in zip(matches, run.tables, strict=True)]
+    parts = [BranchMatches(own, tables.branch.positives) for own, tables in zip(matches, run.tables, strict=True)]
     return unite_matches(parts, len(run.plan.query.positives))

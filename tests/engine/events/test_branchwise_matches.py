@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_cep.engine.events.alternatives import Alternatives, may_stay_apart
 from gpu_cep.engine.events.batches import Batch
+from gpu_cep.engine.events.branchwise_matches import BranchwiseMatches, may_stay_apart
 from gpu_cep.engine.events.matches import Ends, Matches, ones
-from gpu_cep.engine.events.merged_matches import MatchesOfSome, merge_by_starts
+from gpu_cep.engine.events.merged_matches import BranchMatches, merge_by_starts
 from gpu_cep.engine.events.placed_matches import OrderedMatches, join_batches, matches_of
 
 VARIABLES, EVENTS = 5, 12
@@ -29,14 +29,14 @@ def batches(draw):
             later = st.lists(st.integers(0, 40), min_size=len(variables) - 1, max_size=len(variables) - 1)
             events = [[event, *(event + more for more in draw(later))] for event in first.tolist()]
             bound = np.array(events, np.int64).ravel()
-            parts.append(MatchesOfSome(Matches(first, ones(len(first), len(variables)), bound), variables))
+            parts.append(BranchMatches(Matches(first, ones(len(first), len(variables)), bound), variables))
         found.append((Batch(low, low + EVENTS, low + EVENTS), parts))
     return found
 
 
 @given(batches(), st.integers(1, 2), st.data())
 def test_alternatives_are_the_merged_matches(found, threads, data):
-    apart = [Alternatives(tuple(parts), VARIABLES) for _, parts in found]
+    apart = [BranchwiseMatches(tuple(parts), VARIABLES) for _, parts in found]
     wanted = merge_by_starts([part for _, parts in found for part in parts], VARIABLES)
     made = join_batches(apart, VARIABLES, EVENTS * len(found), threads)
     assert isinstance(made, OrderedMatches)
@@ -56,7 +56,7 @@ def test_alternatives_are_the_merged_matches(found, threads, data):
 @given(batches())
 def test_batches_of_either_kind_are_joined(found):
     """A batch in which two matches begin with one event is merged."""
-    parts = [Alternatives(tuple(parts), VARIABLES) for _, parts in found]
+    parts = [BranchwiseMatches(tuple(parts), VARIABLES) for _, parts in found]
     mixed = [matches_of(parts[0]), *parts[1:]]
     wanted = merge_by_starts([part for _, parts in found for part in parts], VARIABLES)
     made = join_batches(mixed, VARIABLES, EVENTS * len(found))
@@ -73,4 +73,4 @@ def test_matches_that_begin_with_one_event_do_not_stay_apart(found):
 
 def test_matches_that_may_bind_several_events_do_not_stay_apart():
     several = Matches(np.array([0]), np.array([[1, 2]], np.int32), np.array([0, 1, 2]))
-    assert not may_stay_apart([MatchesOfSome(several, (0, 1))], Batch(0, 3, 3))
+    assert not may_stay_apart([BranchMatches(several, (0, 1))], Batch(0, 3, 3))

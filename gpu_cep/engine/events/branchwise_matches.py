@@ -1,4 +1,4 @@
-"""Hold the matches of alternatives apart, each where it was found: rows are read from there, and no match is copied before."""
+"""Hold matches branch by branch, as they were found: rows are read from there, and no match is copied before."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import numpy.typing as npt
 
 from gpu_cep.engine.events.batches import Batch
 from gpu_cep.engine.events.matches import BoundRows, Counts, Ends, Indices, Matches, Rows, concatenate_matches, order_placed_rows
-from gpu_cep.engine.events.merged_matches import MatchesOfSome
+from gpu_cep.engine.events.merged_matches import BranchMatches
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import spread
 
 
 @record(slots=False)
-class Alternatives:
+class BranchwiseMatches:
     """Matches of a query with so many `variables`, each of a branch that binds one event to every variable of its own.
 
     No two begin with one event. They stand part after part, so that their first events ascend in each part only.
     """
 
-    parts: tuple[MatchesOfSome, ...]
+    parts: tuple[BranchMatches, ...]
     variables: int
 
     def __len__(self) -> int:
@@ -41,12 +41,12 @@ class Alternatives:
 
     @property
     def single(self) -> bool:
-        """Return that no match binds an event to the variables of another branch."""
+        """Return False: no match binds an event to the variables of another branch."""
         return False
 
     @property
     def binds_all(self) -> bool:
-        """Return that no match binds an event to the variables of another branch."""
+        """Return False, as :attr:`single`."""
         return False
 
     @property
@@ -84,7 +84,7 @@ class Alternatives:
         placed = new_values((len(self), len(ends.variables)), rows.dtype)
         targets = np.split(placed, np.cumsum([len(part.matches) for part in self.parts])[:-1])
 
-        def place(part: MatchesOfSome, target: Rows) -> None:
+        def place(part: BranchMatches, target: Rows) -> None:
             matches, own = part
             bound = matches.events.reshape(len(matches), len(own))
             for end, v in enumerate(ends.variables.tolist()):
@@ -94,8 +94,8 @@ class Alternatives:
         return order_placed_rows(order, number, placed, threads)
 
 
-def may_stay_apart(parts: Sequence[MatchesOfSome], batch: Batch) -> bool:
-    """Return whether matches that start in a batch can be held as :class:`Alternatives`."""
+def may_stay_apart(parts: Sequence[BranchMatches], batch: Batch) -> bool:
+    """Return whether matches that start in a batch can be held as :class:`BranchwiseMatches`."""
     if not all(part.matches.of_singles for part in parts):
         return False
     begun = np.zeros(batch.own - batch.low, np.bool_)
