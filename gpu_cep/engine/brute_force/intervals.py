@@ -26,7 +26,7 @@ from gpu_cep.engine.input.machine_values import Array
 from gpu_cep.engine.input.read_tables import to_host
 from gpu_cep.engine.input.times import load_times
 from gpu_cep.engine.intervals.matches import IntervalMatches, SeenSituations, matched_situations, sort_matches
-from gpu_cep.engine.intervals.results import interval_table
+from gpu_cep.engine.intervals.results import IntervalResult, interval_table
 from gpu_cep.engine.intervals.run import interval_counts
 from gpu_cep.engine.intervals.situations import SituationRuns
 from gpu_cep.engine.lowering.lists import offsets
@@ -62,7 +62,7 @@ def enumerate_situations(plan: IntervalPlan, query: IntervalQuery, options: Opti
         counts = np.bincount(runs.stream[known.members[0]], minlength=events.count)
         return interval_counts(plan, columns, events, runs.stream, runs.first, counts)
     ordered = sort_matches(plan, columns, events, runs, known)
-    return interval_table(plan, columns, events, ordered, matched_situations(columns, events, runs, ordered, 1), 1)
+    return interval_table(IntervalResult(plan, events, ordered, matched_situations(columns, events, runs, ordered, 1), threads=1))
 
 
 def _in_days(table: pa.Table, timestamp: str) -> pa.Table:

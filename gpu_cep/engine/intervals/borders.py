@@ -8,7 +8,7 @@ stream before it. So its first borders are settled afterwards, slice after slice
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,27 +60,34 @@ def _find_in_streams(plan: IntervalPlan, events: EventSequence, fill: Fill, thre
         begin = max(0, low - 1)
         labels = np.empty((1, high - begin), kind)
         fill(begin, high, labels)
-        return borders_of_part(plan, events.place, offsets, events.times[begin:high], labels[0], begin, low)
+        return borders_of_part(plan, events.place, EventPart(offsets, events.times[begin:high], labels[0], begin, low))
 
     spans = [block for span in slices(len(events), threads) for block in blocks(*span, BLOCK)]
     return concatenate_borders(np, spread(find, spans or [(0, 0)], threads), threads)
 
 
-def borders_of_part(
-    plan: IntervalPlan, place: Backend, offsets: Indices, times: Array, labels: Array, begin: int, low: int
-) -> SituationBorders:  # fmt: skip
-    """Return the borders at the events from `low` on, then those behind streams that end there with open runs.
+class EventPart(NamedTuple):
+    """The events from `begin` on, of which those from `low` on are asked about: a run goes on by the event before.
 
-    `times` and `labels` lie at `place`. They are those of the events from `begin` on, which include the event before `low`.
+    `offsets`: where each stream begins among all events, with the end.
+    `times`, `labels`: those of the part's events, where borders are found.
     """
-    inside = _borders_inside(plan, place, offsets, times, labels, begin, low)
-    return concatenate_borders(place.xp, [inside, _open_ends(place, offsets, times, labels, begin, low)])
+
+    offsets: Indices
+    times: Array
+    labels: Array
+    begin: int
+    low: int
 
 
-def _borders_inside(
-    plan: IntervalPlan, place: Backend, offsets: Indices, times: Array, labels: Array, begin: int, low: int
-) -> SituationBorders:  # fmt: skip
-    """Return the borders at the events from `low` on; the others are as for :func:`borders_of_part`."""
+def borders_of_part(plan: IntervalPlan, place: Backend, part: EventPart) -> SituationBorders:
+    """Return the borders in a part, which lies at `place`, then those behind streams that end there with open runs."""
+    return concatenate_borders(place.xp, [_borders_inside(plan, place, part), _open_ends(place, part)])
+
+
+def _borders_inside(plan: IntervalPlan, place: Backend, part: EventPart) -> SituationBorders:
+    """Return the borders at the events of a part."""
+    offsets, times, labels, begin, low = part
     xp, size = place.xp, len(times)
     first, last = np.searchsorted(offsets, [begin, begin + size])
     streams_begin, begins = place.upload(offsets[first:last] - begin), xp.zeros(size, np.bool_)
@@ -99,8 +106,9 @@ def _borders_inside(
     return SituationBorders(positions, times[crossed], streams, positions - np.int32(1), opened, closed)
 
 
-def _open_ends(place: Backend, offsets: Indices, times: Array, labels: Array, begin: int, low: int) -> SituationBorders:
-    """Return the borders behind streams that end from `low` on with open runs; the others are as for :func:`borders_of_part`."""
+def _open_ends(place: Backend, part: EventPart) -> SituationBorders:
+    """Return the borders behind streams that end in a part with open runs."""
+    offsets, times, labels, begin, low = part
     ends, high = offsets[1:], begin + len(times)
     ending = np.flatnonzero((offsets[:-1] < ends) & (low < ends) & (ends <= high))
     streams, last = place.upload(ending.astype(np.int32)), place.upload((ends[ending] - 1).astype(np.int32))

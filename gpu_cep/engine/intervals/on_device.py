@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed
-from gpu_cep.engine.intervals.borders import borders_of_part, concatenate_borders
+from gpu_cep.engine.intervals.borders import EventPart, borders_of_part, concatenate_borders
 from gpu_cep.engine.intervals.join import SituationWorkplace, cpu_workplace
 from gpu_cep.engine.intervals.situations import DerivedSituations, SituationRuns, derive_from_runs, lasting_runs
 from gpu_cep.engine.phase_one.device.card_memory import DeviceMemory
@@ -72,4 +72,4 @@ def _borders_of(plan: IntervalPlan, device: Device, source: EventSource, low: in
     # whether a run goes on at event `low` depends on the event before it
     begin = max(0, low - 1)
     times, (labels,) = source.part(begin, high)
-    return borders_of_part(plan, device, source.offsets, as_signed(times), labels, begin, low)
+    return borders_of_part(plan, device, EventPart(source.offsets, as_signed(times), labels, begin, low))

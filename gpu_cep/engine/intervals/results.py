@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,7 @@ from gpu_cep.engine.output.result_tables import (
 from gpu_cep.engine.output.returns import return_array
 from gpu_cep.plan.event_plan import Plan
 from gpu_cep.plan.interval_plan import IntervalPlan
+from gpu_cep.records import record
 from gpu_cep_kernels.compile.launch import over_slices, spread
 from gpu_cep_kernels.matches.flat_matches import repeat_bindings
 
@@ -66,23 +68,42 @@ _SCHEMAS: dict[str, Callable[[Plan, pa.Schema, tuple[str, ...]], list[pa.Field]]
 }
 
 
-def interval_table(
-    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations, threads: int
-) -> pa.Table:
-    """Return the matches as a table, in the order of results; `threads` columns are built side by side."""
-    schema = interval_schema(plan, columns.schema)
-    carried = carried_columns(plan, columns.schema)
-    made = _TABLES[plan.settings.output](plan, columns, events, matches, situations, carried, threads)
-    made += _end_columns(plan, columns, events, matches, situations)
-    return pa.Table.from_arrays(spread(lambda column: column(), made, threads), schema=schema)
+@record()
+class IntervalResult:
+    """What the table of a run is made of: its matches, in the order of results, and their situations.
+
+    `events`: the events, to which the numbers in `matches` belong.
+    """
+
+    plan: IntervalPlan
+    events: EventSequence
+    matches: IntervalMatches
+    situations: MatchedSituations
+    threads: int
+
+    @property
+    def columns(self) -> EventColumns:
+        """Return the columns of the events."""
+        return self.situations.columns
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Return the columns of whole events that the result has."""
+        return carried_columns(self.plan, self.columns.schema)
 
 
-def _match_columns(
-    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
-    carried: tuple[str, ...], threads: int,
-) -> list[ColumnOf]:  # fmt: skip
+def interval_table(result: IntervalResult) -> pa.Table:
+    """Return the matches as a table; threads build columns side by side."""
+    schema = interval_schema(result.plan, result.columns.schema)
+    made = _TABLES[result.plan.settings.output](result) + _end_columns(result)
+    return pa.Table.from_arrays(spread(lambda column: column(), made, result.threads), schema=schema)
+
+
+def _match_columns(result: IntervalResult) -> list[ColumnOf]:
+    """Return functions that make a value of each column for each match."""
+    plan, columns, matches, situations, carried = result.plan, result.columns, result.matches, result.situations, result.carried
     query = plan.query
-    first = pa.array(events.input_rows(matches.first))
+    first = pa.array(result.events.input_rows(matches.first))
     made: list[ColumnOf] = [partial(columns.take, column, first) for column in (*query.partition_by, query.timestamp)]
     made += [partial(times_of, columns, matches.end, matches.is_open), partial(times_of, columns, matches.detected, None)]
     if query.returns:
@@ -93,26 +114,35 @@ def _match_columns(
     return made + [partial(situations.whole, v, carried) for v in range(len(query.variables))]
 
 
-def _event_columns(
-    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
-    carried: tuple[str, ...], threads: int,
-) -> list[ColumnOf]:  # fmt: skip
-    rows, offsets, sizes = bound_rows(situations, threads)
-    names = [each.name for each in plan.query.variables]
-    made = event_number_columns(sizes, offsets, _stream_numbers(situations), names, threads)
-    return made + [partial(columns.take, plan.query.schema.index(name), masked_array(rows)) for name in carried]
+def _event_columns(result: IntervalResult) -> list[ColumnOf]:
+    """Return functions that make a value of each column for each event of a match."""
+    schema, bound = result.plan.query.schema, _bound_rows(result.situations, result.threads)
+    names = [each.name for each in result.plan.query.variables]
+    made = event_number_columns(bound.sizes, bound.offsets, _stream_numbers(result.situations), names, result.threads)
+    return made + [partial(result.columns.take, schema.index(name), masked_array(bound.rows)) for name in result.carried]
 
 
-def _end_columns(
-    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations
-) -> list[ColumnOf]:  # fmt: skip
+def _index_columns(result: IntervalResult) -> list[ColumnOf]:
+    """Return functions that make the input rows of each name for each match."""
+    return numbered(result.columns, (partial(result.situations.indices, v) for v in range(len(result.plan.query.variables))))
+
+
+_TABLES: dict[str, Callable[[IntervalResult], list[ColumnOf]]] = {
+    "matches": _match_columns,
+    "events": _event_columns,
+    "indices": _index_columns,
+}
+
+
+def _end_columns(result: IntervalResult) -> list[ColumnOf]:
     """Return functions that make the columns of the plan's `ends`, for each match or for each event of one."""
+    plan, situations = result.plan, result.situations
     if not plan.ends:
         return []
     repeats = _sizes(situations).sum(axis=1) if plan.settings.output == "events" else 1
     last = np.maximum.reduce([own.last[places] for own, places in zip(situations.names, situations.places, strict=True)])
-    ends = [pa.array(np.repeat(events.input_rows(bound), repeats)) for bound in (matches.first, last)]
-    return [partial(columns.take, column, rows) for rows in ends for column in plan.ends]
+    ends = [pa.array(np.repeat(result.events.input_rows(bound), repeats)) for bound in (result.matches.first, last)]
+    return [partial(result.columns.take, column, rows) for rows in ends for column in plan.ends]
 
 
 def _stream_numbers(situations: MatchedSituations) -> Indices:
@@ -121,11 +151,20 @@ def _stream_numbers(situations: MatchedSituations) -> Indices:
     return np.cumsum(np.diff(streams, prepend=streams[:1]) != 0)
 
 
-def bound_rows(situations: MatchedSituations, threads: int) -> tuple[Indices, Indices, Indices]:
-    """Return the input rows of all events, match by match and name by name.
+class _BoundRows(NamedTuple):
+    """The input rows of all events, match by match and name by name.
 
-    The second array says where each match's begin, with the end. The third one is the number of events, [match, name].
+    `offsets`: where those of each match begin, with the end.
+    `sizes`: how many there are, [match, name].
     """
+
+    rows: Indices
+    offsets: Indices
+    sizes: Indices
+
+
+def _bound_rows(situations: MatchedSituations, threads: int) -> _BoundRows:
+    """Return the input rows of the events of all matches."""
     sizes = _sizes(situations)
     rows, begins = _joined_ranges(situations)
     firsts = accumulate((len(own) for own in situations.names), initial=0)
@@ -134,7 +173,7 @@ def bound_rows(situations: MatchedSituations, threads: int) -> tuple[Indices, In
     bound = new_values(int(places[-1]), np.int64)
     over_slices(repeat_bindings, len(chosen), threads, chosen, begins, rows, places, bound)
     # numba compiles a kernel anew for an array with gaps
-    return bound, np.ascontiguousarray(places[:: len(situations.names)]), sizes
+    return _BoundRows(bound, np.ascontiguousarray(places[:: len(situations.names)]), sizes)
 
 
 def _joined_ranges(situations: MatchedSituations) -> tuple[Array, Indices]:
@@ -149,13 +188,3 @@ def _joined_ranges(situations: MatchedSituations) -> tuple[Array, Indices]:
 def _sizes(situations: MatchedSituations) -> Indices:
     """Return the number of events, [match, name]."""
     return np.stack([own.sizes[places] for own, places in zip(situations.names, situations.places, strict=True)], axis=1)
-
-
-def _index_columns(
-    plan: IntervalPlan, columns: EventColumns, events: EventSequence, matches: IntervalMatches, situations: MatchedSituations,
-    carried: tuple[str, ...], threads: int,
-) -> list[ColumnOf]:  # fmt: skip
-    return numbered(columns, (partial(situations.indices, v) for v in range(len(plan.query.variables))))
-
-
-_TABLES: dict[str, Callable[..., list[ColumnOf]]] = {"matches": _match_columns, "events": _event_columns, "indices": _index_columns}

@@ -22,7 +22,7 @@ from gpu_cep.engine.intervals.events import MatchedSituations
 from gpu_cep.engine.intervals.join import SituationJoin, SituationWorkplace, cpu_workplace
 from gpu_cep.engine.intervals.matches import IntervalMatches, matched_situations, matches_at_detection, sort_matches
 from gpu_cep.engine.intervals.on_device import derive_on_device, device_workplace
-from gpu_cep.engine.intervals.results import interval_table
+from gpu_cep.engine.intervals.results import IntervalResult, interval_table
 from gpu_cep.engine.intervals.situations import DerivedSituations, derive, recent_situations
 from gpu_cep.engine.output.result_order import key_ranks
 from gpu_cep.engine.output.result_tables import count_table
@@ -124,7 +124,7 @@ def result_of_situations(run: IntervalRun, found: JoinedSituations) -> pa.Table:
         situations = matched_situations(columns, events, runs, matches, run.threads)
         if not plan.query.returns or plan.settings.output != "matches":
             _account_for_events(situations, matches, run.budget, run.threads)
-        return interval_table(plan, columns, events, matches, situations, run.threads)
+        return interval_table(IntervalResult(plan, events, matches, situations, run.threads))
 
 
 def _account_for_events(situations: MatchedSituations, matches: IntervalMatches, budget: Budget, threads: int) -> None:
