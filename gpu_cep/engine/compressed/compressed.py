@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from gpu_cep.engine.compressed.graph import NONE, Graph, moments
+from gpu_cep.engine.compressed.path_graph import PathGraph
 from gpu_cep.engine.compressed.path_samples import sample_paths
-from gpu_cep.engine.compressed.paths import PathGraph, count_paths, each_path
+from gpu_cep.engine.compressed.paths import count_paths, each_path
 from gpu_cep.engine.events.matches import Matches
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns

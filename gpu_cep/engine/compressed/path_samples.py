@@ -13,8 +13,9 @@ from random import Random
 
 import numpy as np
 
+from gpu_cep.engine.compressed.path_graph import PathGraph
 from gpu_cep.engine.compressed.path_sums import PathCounts, sum_paths
-from gpu_cep.engine.compressed.paths import PathGraph, SharedCells, path_in_tree, shared_cells
+from gpu_cep.engine.compressed.paths import SharedCells, path_in_tree, shared_cells
 
 # Numbers are drawn one by one until they differ, if at most this share of all is asked for.
 _SPARSE = 2

@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_cep.engine.compressed.path_graph import PathGraph, reach_of_groups
 from gpu_cep_kernels.rules.tables import Ints
 
 # A position behind all events.
@@ -35,21 +35,14 @@ class PathCells:
     same: list[int]
 
 
-def path_cells(
-    group_first: Ints, event: Ints, start: npt.NDArray[np.bool_], latest: Ints, reach: Ints, offsets: Ints, first: Ints, last: Ints
-) -> PathCells:
-    """Return the cells of a graph's nodes.
-
-    ``group_first[n]`` is the first node of n's group.
-    ``reach[n]`` is the latest start of the nodes up to n in its group.
-    The other arguments are the arrays of the graph.
-    """
-    number = len(event)
+def path_cells(graph: PathGraph, group_first: Ints) -> PathCells:
+    """Return the cells of a graph's nodes; ``group_first[n]`` is the first node of n's group."""
+    number = len(graph.event)
     parts: list[list[tuple[int, int]]] = [[] for _ in range(2 * number)]
-    groups, begins = group_first.tolist(), start.tolist()
-    lows, highs, places = first.tolist(), last.tolist(), offsets.tolist()
+    groups, begins = group_first.tolist(), graph.start.tolist()
+    lows, highs, places = graph.range_first.tolist(), graph.range_last.tolist(), graph.range_offsets.tolist()
     same = list(range(2 * number))
-    for n in np.argsort(event, kind="stable").tolist():
+    for n in np.argsort(graph.event, kind="stable").tolist():
         for k in range(places[n], places[n + 1]):
             parts[2 * n].append((same[2 * highs[k] + 1], 1))
             if lows[k] > groups[highs[k]]:
@@ -60,8 +53,9 @@ def path_cells(
         if n == groups[n]:
             same[2 * n + 1] = same[2 * n]
     own = np.full(2 * number, -1)
-    own[::2] = np.where(start, event, -1)
-    return PathCells(parts, own.tolist(), np.stack([latest, reach], axis=1).ravel().tolist(), same)
+    own[::2] = np.where(graph.start, graph.event, -1)
+    latest = np.stack([graph.latest, reach_of_groups(graph)], axis=1).ravel()
+    return PathCells(parts, own.tolist(), latest.tolist(), same)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep.engine.compressed.path_graph import PathGraph, first_of_groups, reach_of_groups
 from gpu_cep.engine.compressed.path_sums import PathCells, path_cells, sum_paths
 from gpu_cep_kernels.rules.tables import Ints
 
@@ -22,26 +23,6 @@ Objects = npt.NDArray[Any]
 _ROWS = 1 << 12
 # With more groups, paths are counted by shared sums: a vector with entries for all groups would be too long.
 _MOST_GROUPS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class PathGraph:
-    """The nodes of several streams, as in :class:`gpu_cep.engine.compressed.graph.Graph`.
-
-    `stream`: the number of each node's stream. Event numbers are unique within a stream.
-    `moment`: a number that grows with the time of the node's event.
-    """
-
-    stream: Ints
-    group: Ints
-    event: Ints
-    moment: Ints
-    range_offsets: Ints
-    range_first: Ints
-    range_last: Ints
-    start: npt.NDArray[np.bool_]
-    latest: Ints
-    earliest: Ints
 
 
 def each_path(graph: PathGraph) -> Iterator[list[int]]:
@@ -74,7 +55,7 @@ class _Walk:
     def over(cls, graph: PathGraph) -> _Walk:
         ranges = graph.range_offsets.tolist(), graph.range_first.tolist(), graph.range_last.tolist()
         begins_at = np.where(graph.start, graph.event, -1).tolist()
-        return cls(*ranges, begins_at, graph.latest.tolist(), _reach(graph).tolist())
+        return cls(*ranges, begins_at, graph.latest.tolist(), reach_of_groups(graph).tolist())
 
     def back_from(self, end: int, limit: int) -> Iterator[list[int]]:
         """Yield the paths to `end` that begin at event `limit` or later."""
@@ -101,14 +82,6 @@ class _Walk:
                     break
                 if self.latest[before] >= limit:
                     yield before
-
-
-def _reach(graph: PathGraph) -> Ints:
-    reach = graph.latest.copy()
-    borders = np.flatnonzero((np.diff(graph.group) != 0) | (np.diff(graph.stream) != 0)) + 1
-    for low, high in zip([0, *borders.tolist()], [*borders.tolist(), len(reach)], strict=True):
-        np.maximum.accumulate(reach[low:high], out=reach[low:high])
-    return reach
 
 
 class _Node(NamedTuple):
@@ -171,10 +144,8 @@ class SharedCells(NamedTuple):
 
 def shared_cells(graph: PathGraph) -> SharedCells:
     """Return how the paths of a graph are counted by shared sums."""
-    borders = np.concatenate([[True], (np.diff(graph.group) != 0) | (np.diff(graph.stream) != 0)])
-    group_first = np.flatnonzero(borders)[np.cumsum(borders) - 1]
-    ranges = graph.range_offsets, graph.range_first, graph.range_last
-    cells = path_cells(group_first, graph.event, graph.start, graph.latest, _reach(graph), *ranges)
+    group_first = first_of_groups(graph)
+    cells = path_cells(graph, group_first)
     ends = np.flatnonzero((graph.group >= 0) & (graph.earliest >= 0))
     ends = ends[np.lexsort([graph.earliest[ends], graph.stream[ends]])]
     return SharedCells(cells, list(zip(ends.tolist(), graph.earliest[ends].tolist(), strict=True)), group_first)
