@@ -183,6 +183,11 @@ class BoundQuery:
             return self.variables
         return tuple(variable for variable in self.variables if not variable.negated)
 
+    @property
+    def ranked(self) -> tuple[Bound, ...]:
+        """Return the expressions by which matches are kept."""
+        return ()
+
     def column_name(self, column: int) -> str:
         """Return the name of an attribute or a computed column for messages."""
         width = len(self.schema.attributes)
@@ -226,3 +231,8 @@ class BoundPattern(BoundQuery):
     strategy: str
     ties: str
     ranking: Ranking | None = None
+
+    @property
+    def ranked(self) -> tuple[Bound, ...]:
+        """Return the expressions by which matches are kept: at most one."""
+        return () if self.ranking is None else (self.ranking.expression,)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from gpu_cep.analysis.bound import BoundPattern, BoundQuery
+from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Constants, Endpoint, Field, Operation
 from gpu_cep.analysis.row_patterns.bound import BoundRowPattern
 from gpu_cep.plan.programs import leaves
@@ -22,9 +22,7 @@ def columns_read(query: BoundQuery, settings: Settings) -> tuple[int, ...]:
     ranking that a plan leaves out is not of its query, nor of its settings.
     """
     named = (query.timestamp, *query.partition_by, *query.order_by, *query.derived_keys, *query.equivalences)
-    ranking = query.ranking if isinstance(query, BoundPattern) else None
-    ranked = () if ranking is None else (ranking.expression,)
-    expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns), *ranked)
+    expressions = (*(condition.expression for condition in query.conditions), *(item.expression for item in query.returns), *query.ranked)
     found = {column for expression in expressions for read in _columns(expression) for column in query.input_columns(read)}
     return tuple(sorted(found.union(named) | _output_columns(query, settings)))
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound
+from gpu_cep.analysis.computed_columns import Computed, ComputedExpression
 from gpu_cep.analysis.conditions import reads
 from gpu_cep.analysis.keys import equated_column
 from gpu_cep.analysis.types import Kind
@@ -31,9 +32,17 @@ def share_dictionaries(plan: PlanT) -> PlanT:
     [['type', 's']]
     """
     query = plan.query
-    returned = [group for item in query.returns for group in string_comparisons(item.expression)]
     judged = (condition.expression for condition in query.conditions if equated_column(condition) not in plan.derived)
-    return replace(plan, dictionaries=merge_groups([*_compared(judged), *returned]))
+    others = (*(item.expression for item in query.returns), *query.ranked, *computed_ahead(query.computed))
+    beside = [group for expression in others for group in string_comparisons(expression)]
+    return replace(plan, dictionaries=merge_groups([*_compared(judged), *beside]))
+
+
+def computed_ahead(computed: Iterable[Computed]) -> Iterator[Bound]:
+    """Yield the expressions over one event that are computed before conditions and RETURN read them."""
+    for each in computed:
+        if isinstance(each, ComputedExpression):
+            yield each.expression
 
 
 def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:

@@ -337,3 +337,20 @@ def test_decimals_of_negative_scale(condition):
     hundreds = pa.array([Decimal(100), Decimal(200)], pa.decimal128(5, -2))
     found = cep.match(pa.table({"ts": [1, 2], "m": hundreds}), f"PATTERN a WHERE {condition} WITHIN 5", output="indices")
     assert found["a"].to_pylist() == [1]
+
+
+TEXTS = pa.table({"ts": [1, 2, 3, 4], "s": ["b", "a", "c", "c"], "t": ["a", "z", None, ""]})
+LESS = "bucket(CASE WHEN {0}s < {0}t THEN 3 ELSE 0 END) = 1"
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
+@pytest.mark.parametrize(
+    ("query", "asked", "found"),
+    [
+        (f"PATTERN a WHERE {LESS.format('a.')}", {"output": "indices"}, [{"a": 1}]),
+        (f"DEFINE A AS {LESS.format('')}, B AS ts < 4 PATTERN A during B", {"output": "indices"}, [{"A": [1], "B": [0, 1, 2]}]),
+        (f"MATCH_RECOGNIZE (MEASURES A.ts AS at PATTERN (A) DEFINE A AS {LESS.format('')})", {}, [{"at": 2}]),
+    ],
+)  # fmt: skip
+def test_texts_of_two_columns_compare_in_what_a_function_is_given(query, asked, found, algorithm):
+    assert cep.match(TEXTS, query, functions={"bucket": bucket}, algorithm=algorithm, **asked).to_pylist() == found

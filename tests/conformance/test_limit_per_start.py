@@ -280,6 +280,14 @@ def test_values_of_every_encoding_rank_matches(values, direction):
     assert kept == [{"a": 0, "b": 1 if direction else 3}, {"a": 0, "b": 4}]
 
 
+@pytest.mark.parametrize("algorithm", ["auto", "brute_force"])
+def test_texts_of_two_columns_that_a_ranking_compares(algorithm):
+    texts = {"s": ["b", "a", "c", "b"], "t": ["a", "z", None, "a"]}
+    events, text = pa.table({"ts": range(4), "type": list("ABBB"), **texts}), "PATTERN SEQ(A a, B b) WHERE skip_till_any_match { }"
+    for order, kept in (("CASE WHEN b.s < b.t THEN 1 ELSE 0 END desc", 1), ("CASE WHEN b.s < b.t THEN 1 ELSE 0 END", 2)):
+        assert found(events, text, limit_per_start=1, order_matches_by=order, algorithm=algorithm) == [{"a": 0, "b": kept}]
+
+
 def test_a_ranking_that_overflows_is_named():
     events = pa.table({"ts": [1, 2], "type": ["A", "B"], "x": [2**62, 2**62]})
     with pytest.raises(gpu_cep.EventError, match="integer overflow in order_matches_by"):
