@@ -43,15 +43,12 @@ class Wide:
 
     @cache  # noqa: B019 (the few cases live as long as this module)
     def matches(self, strategy: str) -> list[dict[str, tuple[int, ...]]]:
-        """By the oracle: all matches of the body alone, each behind the one binding of the variables ahead; else those of the whole."""
-        if strategy == NEXT:
-            return oracle.matches(event_query(self.text), self.events, EventOptions(strategy=strategy))
-        events = self.events
-        x = events["x"].to_pylist()
-        alone = f"PATTERN SEQ({self.body}) WHERE {self.condition.format(first=x[0], late=x[AHEAD - 1])}"
-        ahead = {f"v{v}": (v,) for v in range(AHEAD)}
-        found = oracle.matches(event_query(alone), events.slice(AHEAD), EventOptions(strategy=strategy))
-        return in_order({**ahead, **{name: tuple(AHEAD + row for row in rows) for name, rows in match.items()}} for match in found)
+        """By the oracle: the matches of the body behind the last variable ahead, the others of which have one binding, in front of it."""
+        last, x = AHEAD - 1, self.events["x"].to_pylist()
+        body = f"PATTERN SEQ(T{last} v{last}, {self.body}) WHERE {self.condition.format(first=x[0], late=f'v{last}.x')}"
+        found = oracle.matches(event_query(body), self.events.slice(last), EventOptions(strategy=strategy))
+        ahead = {f"v{v}": (v,) for v in range(last)}
+        return in_order({**ahead, **{name: tuple(last + row for row in rows) for name, rows in match.items()}} for match in found)
 
 
 def in_order(matches: Any) -> list[dict[str, tuple[int, ...]]]:

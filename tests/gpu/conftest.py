@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from gpu_cep_kernels.device.interface import DeviceUnavailable
@@ -10,13 +12,31 @@ from tests.gpu.strict_arrays import StrictDevice
 from tests.requirements import require_modules
 
 
+@cache
+def lacking() -> str:
+    """Why this process has no device, empty if it has one."""
+    try:
+        open_device()
+    except DeviceUnavailable as fault:
+        return f"needs a card, or NUMBA_ENABLE_CUDASIM=1: {fault}"
+    return ""
+
+
+class WithoutDevice(pytest.Module):
+    """A module that is skipped before it is imported: its thousands of tests would each be skipped by itself."""
+
+    def collect(self):
+        pytest.skip(lacking())
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return WithoutDevice.from_parent(parent, path=module_path) if lacking() else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def device():
     """The device of this process."""
-    try:
-        return open_device()
-    except DeviceUnavailable as fault:
-        pytest.skip(f"needs a card, or NUMBA_ENABLE_CUDASIM=1: {fault}")
+    return open_device()
 
 
 @pytest.fixture

@@ -196,31 +196,33 @@ def test_budgets_are_kept(counted, case, factor, size):
     assert 0 < peak(counted, case, table, budget) <= budget
 
 
-def planned_memory(device, case, table):
+class Planned(Exception):
+    """Ends a run where it is known what it takes, which is its argument."""
+
+
+def planned_memory(case, table):
     """What the plan of a case makes of a budget."""
-    seen: list[DeviceMemory] = []
 
     def noted(*arguments):
-        seen.append(memory_of(*arguments))
-        return seen[0]
+        raise Planned(memory_of(*arguments))
 
-    with patch.object(in_pieces, "memory_of", noted):
+    with patch.object(in_pieces, "memory_of", noted), pytest.raises(Planned) as raised:
         run(case, table, engine="gpu")
-    return lambda size: replace(seen[0], bytes=size)
+    return lambda size: replace(raised.value.args[0], bytes=size)
 
 
 @each_case
 def test_budgets_that_just_hold_all_events_at_once_are_kept_and_used(counted, case):
     table = events(LARGE, **case.events)
-    memory = planned_memory(counted, case, table)
+    memory = planned_memory(case, table)
     holding = bisect_left(range(1 << 30), LARGE, key=lambda size: memory(size).batch_events(min(LARGE, memory(size).kept_events)))
     budget = max(holding, refused(case, table, 1))
     assert budget / 5 < peak(counted, case, table, budget) <= budget
 
 
-def budget_of_windows(device, case, table, windows):
+def budget_of_windows(case, table, windows):
     """The least budget in which so many windows are searched at once."""
-    memory, windows_at_once = planned_memory(device, case, table), walked_matches.windows_at_once
+    memory, windows_at_once = planned_memory(case, table), walked_matches.windows_at_once
     with patch.object(walked_matches, "windows_at_once", wraps=windows_at_once) as opened:
         run(case, table, engine="gpu")
     walk, *others = opened.call_args.args
@@ -230,7 +232,7 @@ def budget_of_windows(device, case, table, windows):
 @pytest.mark.parametrize("case", WINDOWED.values(), ids=[*WINDOWED])
 def test_budgets_that_just_hold_some_windows_at_once_are_kept(counted, case):
     table, pieces = events(300, **case.events), []
-    budget = budget_of_windows(counted, case, table, 30)
+    budget = budget_of_windows(case, table, 30)
     kind = window_searches.WindowSearches if case in SEARCHED.values() else chain_walks.ChainWalks
     count = kind.count
 
@@ -262,18 +264,16 @@ def test_budgets_that_just_hold_the_search_of_rows_are_kept_and_used(counted, sk
     table, profile = events(4 * size, streams=streams), gpu_cep.Profile()
     text = f"""MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES count(*) AS c AFTER MATCH SKIP {skip} PATTERN (A+ B? X{{0,12}}) {within}
         DEFINE A AS x >= 0, B AS y > PREV(y))"""
-    seen: list[tuple[int, int]] = []
     holds = DeviceMemory.holds
 
     def noted(memory, taken, rows):
-        seen.append((taken, rows))
-        return holds(memory, taken, rows)
+        raise Planned(taken, rows)
 
     case = Case(text, {"output": "matches"})
-    with patch.object(DeviceMemory, "holds", noted):
+    with patch.object(DeviceMemory, "holds", noted), pytest.raises(Planned) as raised:
         run(case, table, engine="gpu")
     label = memory_of(counted, make_plan("PATTERN SEQ(a, b, c)", table.schema, make_options(), Settings())).label
-    budget = bisect_left(range(1 << 30), True, key=lambda size: holds(DeviceMemory(size, label), *seen[0]))
+    budget = bisect_left(range(1 << 30), True, key=lambda size: holds(DeviceMemory(size, label), *raised.value.args))
     # long matches are followed, too
     with patch.object(device_matches, "_FEW_FOLLOWED", ()):
         assert budget / 3 < peak(counted, replace(case, options=case.options | {"profile": profile}), table, budget) <= budget
