@@ -181,20 +181,15 @@ class StreamOptions(RoleOptions, PlanChoices, total=False):
     detected_at: bool
 
 
-class RuleArrivalOptions(TypedDict, total=False):
-    """The keywords of :func:`gpu_cep.stream_all` that say how events come, and when matches come out."""
+class ArrivalOptions(TypedDict, total=False):
+    """The keywords of :func:`gpu_cep.stream` and :func:`gpu_cep.stream_all` that say how events come, and when matches come out."""
 
     lateness: float | str
     late: str
     every: float | str | None
     idle: str | None
-    emit: str
-
-
-class ArrivalOptions(RuleArrivalOptions, total=False):
-    """The keywords of :func:`gpu_cep.stream` that say how events come, and when matches come out."""
-
     time_to_live: float | str | None
+    emit: str
 
 
 class RuleSetOptions(TypedDict, total=False):

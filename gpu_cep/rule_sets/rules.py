@@ -9,7 +9,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import CepError, DiagnosedError, Diagnostic, PatternError, nearest
-from gpu_cep.keywords import MatchOptions, MeaningOptions, RoleOptions, RuleArrivalOptions, RuleSetOptions, RunOptions
+from gpu_cep.keywords import ArrivalOptions, MatchOptions, MeaningOptions, RoleOptions, RuleSetOptions, RunOptions
 
 if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # What a rule may say for itself; what a result holds is the same for all rules of a set.
 OWN = (*RoleOptions.__annotations__, *MeaningOptions.__annotations__, *RunOptions.__annotations__)
 # What calls say for all rules of a set: of matching, and of streams.
-_OF_ALL = {*MatchOptions.__annotations__, *RuleSetOptions.__annotations__, *RuleArrivalOptions.__annotations__}.difference(OWN)
+_OF_ALL = {*MatchOptions.__annotations__, *RuleSetOptions.__annotations__, *ArrivalOptions.__annotations__}.difference(OWN)
 # What to do with patterns that are no mapping.
 _REMEDIES: tuple[tuple[tuple[type, ...], str], ...] = (
     ((str, PathLike), "load_rules(path) reads them from files, and match() takes one pattern"),

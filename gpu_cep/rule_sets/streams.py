@@ -32,14 +32,15 @@ from gpu_cep.engine.streaming.state import (
     refuse_unknown,
     write_state,
 )
-from gpu_cep.errors import CepError, Diagnostic, EventError, PatternError, nearest
-from gpu_cep.keywords import Functions, RuleArrivalOptions, StreamOptions, read_keywords
+from gpu_cep.errors import Diagnostic, EventError, PatternError, nearest
+from gpu_cep.keywords import ArrivalOptions, Functions, StreamOptions
 from gpu_cep.live.clocks import idle_watermark, is_due, moved_clock, refuse_late, refuse_other_clocks, ticks_of, times_of
-from gpu_cep.live.plans import Arrival, plan_live, text_of
+from gpu_cep.live.plans import Arrival, text_of
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import add_bindable, certain_matches, give_up_decided, no_matches, with_tags
 from gpu_cep.rule_sets.lookups import look_up, rule_lookups
-from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, named, naming, united
+from gpu_cep.rule_sets.rules import Rule, as_rules, check_split, naming
+from gpu_cep.rule_sets.stream_plans import plan_stream_rules
 from gpu_cep.rule_sets.tables import check_columns, one_table, with_late_of_no_pattern
 from gpu_cep.signatures import takes_keywords
 from gpu_cep.streams import arrow_schema, fit_events, progress_of
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from gpu_cep.queries.plans import Pattern
 
 # Those that say how events come.
-_ARRIVAL = tuple(RuleArrivalOptions.__annotations__)
+_ARRIVAL = tuple(ArrivalOptions.__annotations__)
 _MARK = b"gpu_cep.rule_stream"
 _FORMAT = 3
 
@@ -97,6 +98,8 @@ class RuleStream:
         As in :func:`gpu_cep.match_all`.
     schema, lateness, every, idle, emit
         As in :class:`gpu_cep.Stream`.
+    time_to_live
+        As in :class:`gpu_cep.Stream`, of the patterns that have such a window.
     late
         As in :class:`gpu_cep.Stream`. Of ``rows``, a late event comes out once, with NULL
         for the pattern; with `split` it is a row of each table.
@@ -127,13 +130,14 @@ class RuleStream:
         late: str = "drop",
         every: float | str | None = None,
         idle: str | None = None,
+        time_to_live: float | str | None = None,
         emit: str = "certain",
         split: bool = False,
         **keywords: Unpack[StreamOptions],
     ) -> None:
         rules, plain = as_rules(patterns), decode_schema(arrow_schema(schema))
         check_split(split)
-        arrival = Arrival(lateness, late, every, idle=idle, emit=emit)
+        arrival = Arrival(lateness, late, every, idle=idle, time_to_live=time_to_live, emit=emit)
         self._asked = _Asked({}, plain, arrival, split, dict(keywords))
         self._live: dict[str, LiveQuery] = {}
         self._states: dict[str, StreamState] = {}
@@ -146,7 +150,7 @@ class RuleStream:
     def _take(self, rules: Mapping[str, Rule]) -> None:
         """Hold further rules, of which no event is kept; if they have an error, nothing has changed."""
         asked = self._asked
-        planned = _plan_rules(rules, asked.schema, asked.keywords, asked.arrival)
+        planned = plan_stream_rules(rules, asked.schema, asked.keywords, asked.arrival)
         live = self._live | planned
         refuse_other_clocks(live)
         if not asked.split:
@@ -328,9 +332,10 @@ class RuleStream:
                 due = at_once or is_due(live, replace(clock, answered=own.answered))
                 states[name], found[name] = self._certain(live, states[name]) if due else (states[name], no_matches(live))
         reported = clock.reported + sum(states[name].clock.reported - state.clock.reported for name, state in self._states.items())
+        expired = clock.expired + sum(states[name].clock.expired - state.clock.expired for name, state in self._states.items())
         answered = max((each.clock.answered for each in states.values() if each.clock.answered is not None), default=None)
         result = self._result(found, no_rows(self._asked.schema) if late is None else late)
-        self._states, self._clock = states, replace(clock, answered=answered, reported=reported)
+        self._states, self._clock = states, replace(clock, answered=answered, reported=reported, expired=expired)
         return result
 
     def _result(self, found: dict[str, pa.Table], late: pa.Table) -> Any:
@@ -352,20 +357,6 @@ class RuleStream:
     def _refuse_finished(self) -> None:
         if self._clock.finished:
             raise EventError("the stream is finished: no event comes any more; make another one for further events")
-
-
-def _plan_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Mapping[str, Any], arrival: Arrival) -> dict[str, LiveQuery]:
-    """Return the query of each rule; raise the errors of all rules together."""
-    planned: dict[str, LiveQuery] = {}
-    failed: dict[str, CepError] = {}
-    for name, rule in rules.items():
-        try:
-            planned[name] = plan_live(rule.pattern, schema, *read_keywords({**keywords, **rule.options}), arrival)
-        except CepError as fault:
-            failed[name] = named(name, fault)
-    if failed:
-        raise united(failed)
-    return planned
 
 
 stream_all = RuleStream

@@ -10,7 +10,15 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.plan.event_plan import Plan
 
 # What bounds a window of a number of events of each key.
-REMEDY = "give the window a length of time, or a stream time_to_live='1 day' (cep.stream, gpu_match): a silent key begins anew after it"
+REMEDY = (
+    "give the window a length of time, or time_to_live='1 day', after which a silent key begins anew: "
+    "stream() and stream_all() take it, and gpu_match() of a streaming DataFrame"
+)
+
+
+def counts_by_key(plan: Plan) -> bool:
+    """Return whether the window is a number of events of each key, of which only a time to live bounds what is kept."""
+    return isinstance(plan.query.window, CountWindow) and bool(plan.query.partition_by)
 
 
 def refuse_unbounded(plan: Plan, asked: str, *, expires: bool) -> None:
@@ -22,7 +30,7 @@ def refuse_unbounded(plan: Plan, asked: str, *, expires: bool) -> None:
     if window is None:
         message = f"{asked} needs a window: without one all events would have to be kept"
         raise UnsupportedError([Diagnostic(message, hint="add WITHIN and a length of time, such as WITHIN 5 minutes")])
-    counts = isinstance(window, CountWindow) and bool(plan.query.partition_by)
+    counts = counts_by_key(plan)
     if counts and not expires:
         message = f"{asked} with a window of a number of events and partition_by is not supported: events of all keys would be kept"
         raise UnsupportedError([Diagnostic(message, hint=REMEDY)])

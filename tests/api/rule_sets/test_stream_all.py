@@ -67,6 +67,28 @@ def test_each_has_the_matches_of_its_own_stream(case, output, data):
     assert {name: str(rows.to_pylist()) for name, rows in together.finish().items()} == last
 
 
+@examples(15, 200)
+@given(st.integers(1, 6), st.sampled_from(("certain", "window")), st.integers(0, 2**32 - 1))
+def test_silent_keys_begin_anew_for_the_patterns_that_count_their_events(silence, emit, seed):
+    random = np.random.default_rng(seed)
+    schema = SCHEMA.append(pa.field("k", pa.int64()))
+    counted = {"two": "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", "last": "PATTERN SEQ(A a, NOT(C n), B b+) WITHIN 4 EVENTS"}
+    counted = {name: cep.Rule(text, {"partition_by": "k"}) for name, text in counted.items()}
+    others = {"time": "PATTERN SEQ(A a, B b) WITHIN 4", "all": "PATTERN SEQ(A a, C c) WITHIN 3 EVENTS"}
+    alone = {name: cep.stream(rule.pattern, schema, emit=emit, time_to_live=silence, **rule.options) for name, rule in counted.items()}
+    alone |= {name: cep.stream(text, schema, emit=emit) for name, text in others.items()}
+    together, time = cep.stream_all(counted | others, schema, emit=emit, time_to_live=silence, split=True), 0
+    for _ in range(6):
+        times = time + np.sort(random.integers(0, 6, 6))
+        part = pa.table({"ts": times, "type": random.choice(list("ABC"), 6), "k": random.integers(0, 3, 6)}, schema)
+        time = int(times[-1]) + int(random.choice([0, 1, 9]))
+        assert together.push(part) == {name: live.push(part) for name, live in alone.items()}
+        together = cep.stream_all.load(together.save()) if random.random() < 0.4 else together
+    assert together.finish() == {name: live.finish() for name, live in alone.items()}
+    assert together.clock.expired == sum(live.clock.expired for live in alone.values())
+    assert together.clock.expired or silence > 1
+
+
 def test_events_that_are_looked_up_keep_their_numbers():
     rules = {"x": "PATTERN SEQ(A a, B b) WITHIN 5", "y": "PATTERN SEQ(C a, D b) WITHIN 5"}
     live = cep.stream_all(rules, SCHEMA, output="indices", split=True)
@@ -222,6 +244,8 @@ def test_a_finished_stream_takes_no_events():
         ({"a": RULES["left"], "x": ROW_PATTERNS["falls"].replace("DOWN+)", "DOWN+ $)")}, {}, "pattern 'x': "),
         ({"x": ROW_PATTERNS["or"]}, {"output": "count"}, "pattern 'x': "),
         ({"x": ROW_PATTERNS["or"], "a": "PATTERN SEQ(a) WITHIN 2"}, {"nulls": "drop"}, "nulls="),
+        ({"a": cep.Rule("PATTERN SEQ(View a) WITHIN 2 EVENTS", {"partition_by": "type"})}, {}, "stream_all() take it"),
+        (RULES, {"time_to_live": "long"}, "time_to_live='long' is no length of time"),
         (RULES, {"late": "row"}, "late='row' is unknown; expected one of drop, error, rows"),
         (RULES, {"idle": "3 seconds"}, "needs the length of its ticks"),
         ({"a": "PATTERN SEQ(View v) WITHIN 5 RETURN v.ts AS event"}, {"late": "rows"}, "late='rows' adds a column 'event'"),
