@@ -109,7 +109,12 @@ BELOW |= {
     "gpu_cep.streams": {*ROAD, *KEYWORDS, "gpu_cep.__version__"},
     "gpu_cep.progress_tables": {*ROAD, *KEYWORDS},
     "gpu_cep.rule_sets.lookups": {*ROAD},
-    "gpu_cep.rule_sets.streams": {*ROAD, *KEYWORDS, "gpu_cep.rule_sets.lookups", "gpu_cep.streams", "gpu_cep.__version__"},
+    "gpu_cep.rule_sets.stream_plans": {*ROAD, *KEYWORDS},
+    "gpu_cep.rule_sets.streams": {
+        *ROAD,
+        *KEYWORDS,
+        *(f"gpu_cep.{part}" for part in ("rule_sets.lookups", "rule_sets.stream_plans", "streams", "__version__")),
+    },
     "gpu_cep.sql_statements": {*before("analysis")},
     "gpu_cep.sql_answers": {*ROAD, "gpu_cep.sql_statements"},
     "gpu_cep.cli": {
@@ -190,6 +195,7 @@ HOMES = {
         "gpu_cep.rule_sets.runs",
         "gpu_cep.rule_sets.matching",
         "gpu_cep.rule_sets.streams",
+        "gpu_cep.rule_sets.stream_plans",
         "gpu_cep.rule_sets.tables",
         "gpu_cep.queries.sliced_plans",
         "gpu_cep.live.sliced_rows",

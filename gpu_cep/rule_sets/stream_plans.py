@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from gpu_cep.engine.streaming.certainty import counts_by_key
 from gpu_cep.errors import CepError
 from gpu_cep.keywords import read_keywords
@@ -18,6 +16,8 @@ from gpu_cep.queries.row_plans import is_row_pattern
 from gpu_cep.rule_sets.rules import Rule, named, united
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from gpu_cep.analysis.options import Options
     from gpu_cep.plan.settings import Settings
     from gpu_cep.queries.plans import Pattern

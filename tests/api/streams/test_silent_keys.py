@@ -208,7 +208,7 @@ def test_a_saved_stream_knows_its_time_to_live():
 @pytest.mark.parametrize(
     ("pattern", "options", "message"),
     [
-        (OF_KEYS, {}, r"partition_by is not supported: .*\n.*hint: give the window a length of time, or a stream time_to_live='1 day'"),
+        (OF_KEYS, {}, r"partition_by is not supported: .*\n.*hint: give the window a length of time, or time_to_live='1 day'"),
         (PAIRS, {"time_to_live": 5}, r"time_to_live= is for windows of a number of events with partition_by, .*\n.*hint: leave it out"),
         (OF_KEYS.partition("k ")[2], {"time_to_live": 5}, "this is a window of a number of events without partition_by"),
         ("MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts AS t PATTERN (A) WITHIN 5)", {"time_to_live": 5}, "not supported for MATCH_RECOGNIZE"),
