@@ -17,7 +17,7 @@ from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.literals import approximate
 from gpu_cep.analysis.types import TICKS_PER_SECOND, Attribute, Kind
 from gpu_cep.lang.ast import UNITS, Window
-from gpu_cep.lang.literals import with_unit
+from gpu_cep.lang.literals import UNIT_SPELLINGS, with_unit
 
 EVENTS = "events"
 
@@ -33,7 +33,7 @@ _PARTS = {"milli": "ms", "micro": "us", "nano": "ns"}
 _SYMBOLS = {f"{part}{second}": symbol for part, symbol in _PARTS.items() for second in ("", "second")}
 _SYMBOLS |= {"sec": "s", "min": "minutes", "h": "hours", "d": "days"}
 
-_LENGTH = re.compile(r"(-?\d+(?:\.\d*)?(?:e[+-]?\d+)?)\s*([a-z]*)", re.ASCII)
+_LENGTH = re.compile(r"(-?[0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)\s*([^\W\d_]*)")
 
 
 def bind_window(window: Window | None, timestamp: Attribute, time_unit: str | None, faults: Faults) -> TimeWindow | CountWindow | None:
@@ -101,14 +101,14 @@ def check_time_unit(time_unit: str | None, faults: Faults) -> None:
 
 
 def length_of(given: float | str) -> Window | None:
-    """Return the length that a caller gives as a number or as text such as ``30 seconds``.
+    """Return the length that a caller gives as a number or as text such as ``30 seconds``, with a unit as queries spell it.
 
     Return None for anything else.
     """
     found = _LENGTH.fullmatch(str(given).strip().lower())
-    if isinstance(given, bool) or found is None or found[2] not in (*UNIT_NAMES, ""):
+    if isinstance(given, bool) or found is None or found[2] not in (*UNIT_SPELLINGS, ""):
         return None
-    return Window(Decimal(found[1]), UNIT_NAMES.get(found[2]))
+    return Window(Decimal(found[1]), UNIT_SPELLINGS.get(found[2]))
 
 
 def _count(window: Window, faults: Faults) -> CountWindow | None:

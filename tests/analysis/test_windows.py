@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from gpu_cep.analysis.bound import CountWindow, TimeWindow
 from gpu_cep.analysis.faults import Faults
 from gpu_cep.analysis.types import DATE, FLOAT, INTEGER, TICKS_PER_SECOND, Attribute, DataType, timestamp
-from gpu_cep.analysis.windows import bind_length, bind_window
+from gpu_cep.analysis.windows import bind_length, bind_window, length_of
 from gpu_cep.lang.ast import UNITS, Window
+from gpu_cep.lang.literals import UNIT_SPELLINGS
 from tests.analysis.queries import bound, errors
 
 AMOUNTS = st.one_of(st.integers(0, 10**12), st.decimals(0, 10**6, places=4))
@@ -53,6 +55,18 @@ def test_windows(within: str, options: dict[str, str], expected: TimeWindow | Co
     window = bound(f"PATTERN SEQ(a, b) WITHIN {within}", **options).window
     assert window == expected
     assert repr(window) == repr(expected), "an int where the column is whole, a float where it is not"
+
+
+@pytest.mark.parametrize("spelling", UNIT_SPELLINGS)
+@pytest.mark.parametrize("written", ["1.5{}", "1.5 {}", " 1.5  {} "])
+def test_keywords_take_the_units_that_queries_take(spelling: str, written: str) -> None:
+    length = Window(Decimal("1.5"), UNIT_SPELLINGS[spelling])
+    assert [length_of(written.format(unit)) for unit in (spelling, spelling.upper())] == [length, length]
+
+
+@pytest.mark.parametrize("given", ["5 foo", "5 events", "5 second s", "five", "5_s", "٥ s", "", True, None, math.nan])
+def test_what_is_no_length(given: Any) -> None:
+    assert length_of(given) is None
 
 
 def test_no_window() -> None:
