@@ -72,7 +72,7 @@ class KindTimes:
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A call that is timed, so often in each turn, and what is done with its answer afterwards, untimed."""
+    """A call that is timed `tries` times in each turn; its answer is handed to `drop` afterwards, untimed."""
 
     run: Callable[[], object]
     drop: Callable[[object], None] = lambda answer: None
@@ -143,7 +143,7 @@ def check(kind: Kind, tables: Mapping[str, pa.Table], loops: Mapping[str, Loop])
 
 
 def in_turns(contestants: Sequence[Contestant], repeats: int) -> list[ShortestTimes]:
-    """Return the shortest times of each contestant; they take turns, so that what a machine does meanwhile befalls all of them."""
+    """Return the shortest times of each contestant; they take turns, so that other work of the machine slows all of them alike."""
     taken: list[list[ShortestTimes]] = [[] for _ in contestants]
     for _ in range(repeats):
         for own, contestant in zip(taken, contestants, strict=True):

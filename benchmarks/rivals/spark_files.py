@@ -144,7 +144,7 @@ class FileQuestion:
         return total(handed_over(spread))
 
     def scanned(self) -> int:
-        """Return the number of rows that Python gets where Spark reads them: those that the query needs, in the columns that it reads."""
+        """Return how many rows Spark's scan hands to Python: those that the query needs, in the columns that it reads."""
         options, settings = read_keywords(self.kind.kind.options | {"output": "count"})
         zone = str(self.frame.sparkSession.conf.get("spark.sql.session.timeZone"))
         query = NarrowQuery.of(self.kind.query, arrow_schema(self.frame.schema, zone), options, settings)

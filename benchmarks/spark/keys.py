@@ -114,7 +114,7 @@ def measured(path: Path, options: argparse.Namespace) -> list[Line]:
 
 
 def _line(frame: DataFrame, name: str, keys: int, skewed: bool, repeats: int) -> Line:
-    """Return one line, way by way in turn, so that what else the machine does meets them alike."""
+    """Return one line; ways take turns, so that other work of the machine slows all of them alike."""
     key = column(keys, skewed=skewed)
     query, where = QUERIES[name]
     counted = partial(count, frame, query, key)

@@ -1,4 +1,4 @@
-"""Rare events under Spark: what it spares to shuffle only events near them, and what it costs to look for them where that does not pay.
+"""Rare events under Spark: what shuffling only the events near them saves, and what the search for them costs where it does not pay.
 
 That is measured of queries by themselves, and of rule sets whose patterns share a shuffle.
 
@@ -109,7 +109,7 @@ def measured(path: Path, repeats: int) -> tuple[list[Line], list[RuleSetLine]]:
 
 
 def _line(frame: DataFrame, question: str, repeats: int) -> Line:
-    """Return one line, way by way in turn, so that what else the machine does meets them alike."""
+    """Return one line; ways take turns, so that other work of the machine slows all of them alike."""
     query, rare = QUESTIONS[question]
     report = gpu_cep.RunReport()
     ways = {name: partial(count, frame, query, named) for name, named in ((OFF, None), (AUTO, "auto"), (NAMED, rare))}

@@ -87,7 +87,7 @@ def answer_of(way: str, frame: DataFrame) -> int:
 
 
 def measured(path: Path, repeats: int) -> list[SliceTiming]:
-    """Return the best time of each way, taken turn by turn, so that what else the machine does meets them alike."""
+    """Return the best time of each way; they take turns, so that other work of the machine slows all of them alike."""
     best: dict[tuple[str, int], SliceTiming] = {}
     for _ in range(repeats):
         for cores, ways in WAYS.items():

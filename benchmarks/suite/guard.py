@@ -42,7 +42,7 @@ def ratios(stages: Iterable[Stages], floors: Iterable[Floor], recorded: Mapping[
 
 
 def read(events: int) -> dict[str, float]:
-    """Return the recorded ratios; none if they are those of another number of events, with which caches bear otherwise on them."""
+    """Return the recorded ratios; none if they are of another number of events, for which caches matter more or less."""
     if not RECORDED.exists():
         return {}
     found = json.loads(RECORDED.read_text())
@@ -50,7 +50,7 @@ def read(events: int) -> dict[str, float]:
 
 
 def record(found: Sequence[Ratio], events: int, where: str) -> Path:
-    """Write the ratios down as those that later runs are held to; those of other stages stay if they are of as many events."""
+    """Write down the ratios that later runs must keep; those of other stages stay if the number of events is the same."""
     kept = read(events) | {f"{each.workload}/{each.output}/{each.stage}": round(each.copies, 3) for each in found}
     RECORDED.write_text(json.dumps({"measured": where, "events": events, "ratios": kept}, indent=1) + "\n")
     return RECORDED

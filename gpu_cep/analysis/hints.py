@@ -82,7 +82,7 @@ def _in_quotes(name: str, span: Span | None) -> bool:
 
 
 def beside(node: Expression, scope: Scope) -> Scope:
-    """Return the scope of the operands of `node`, which says what stands among them that is no text."""
+    """Return the scope of the operands of `node`: hints there tell which type other than text stands among them."""
     operands: tuple[Expression, ...]
     match node:
         case Binary(left=left, right=right):

@@ -56,7 +56,7 @@ class _Operator:
 
 
 def _operand_before(text: str) -> str:
-    """Return the operand that ends a text, or one that stands for any if it is none of these forms alone."""
+    """Return the operand with which a text ends; ``v.attr`` stands for one that is more than a name or a constant."""
     found = _LEFT.search(text)
     if found is None or text[: found.start()].rstrip().endswith(_SIGNS):
         return "v.attr"

@@ -89,7 +89,7 @@ def _refuse_other_clock(field: pa.Field, time: Any, told: str) -> None:
 
 
 def _holds_all(value: pa.Array, plain: Any) -> bool:
-    """Return whether an array holds all of the one time that it was made of; Arrow cuts what is behind its ticks."""
+    """Return whether an array holds the whole time `plain` of which it was made: Arrow cuts off parts of a tick."""
     if isinstance(plain, date):
         # pandas counts nanoseconds, which Arrow looks for only where it is told to
         own = pa.array([plain], pa.timestamp("ns") if getattr(plain, "nanosecond", 0) else None)

@@ -74,7 +74,7 @@ def lists_of_families(
 def _crowded_lists(
     families: Sequence[RuleFamily], columns: EventColumns, of_all: RowLists, groups: tuple[int, ...], threads: int, profile: Profile
 ) -> Iterator[tuple[RuleFamily, RowLists]]:  # fmt: skip
-    """Yield each family, and the lists of those rows that may be in a match of one; of all rows if what all read is at fault."""
+    """Yield each family with lists of the rows that may be in a match of some family; of all rows if these cannot be marked."""
     left = dict(enumerate(families))
     # each rule says by itself what is at fault
     with suppress(CepError):
@@ -85,7 +85,7 @@ def _crowded_lists(
 
 
 def _is_free(planned: EventPlan) -> bool:
-    """Return whether a rule counts no steps, of which its family makes others."""
+    """Return whether a rule may be run with its family: no bound on its steps, which differ there, and no graph of matches."""
     return planned.settings.max_steps is None and planned.settings.output != "compressed"
 
 

@@ -84,7 +84,7 @@ def _mangled(kernel: Kernel[..., Any]) -> str:
 
 
 def _place(array: HostArray) -> tuple[Any, ...]:
-    """Return what tells an array from another one: one that is handed to a kernel twice is one array."""
+    """Return what identifies an array: two arguments with the same memory are one array."""
     return array.ctypes.data, array.shape, array.strides, array.dtype.str
 
 

@@ -149,36 +149,36 @@ _NO_STAGE = nullcontext()
 
 
 class UnreadProfile(Profile):
-    """A profile that nobody reads, and that records nothing; over few events, recording takes a twentieth of a call."""
+    """A profile that records nothing, since nobody reads it; over few events, recording takes a twentieth of a call."""
 
     def apart(self) -> Profile:
         """Return itself."""
         return self
 
     def add(self, name: str, count: int) -> None:
-        """Let go of a count."""
+        """Ignore a count."""
 
     def count_run(self, engine: str) -> None:
-        """Let go of a run."""
+        """Ignore a run."""
 
     def add_groups(self, read: int, of: int) -> None:
-        """Let go of numbers of row groups."""
+        """Ignore numbers of row groups."""
 
     def add_slices(self, number: int, held: int, of: int) -> None:
-        """Let go of numbers of slices."""
+        """Ignore numbers of slices."""
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Return a context that takes no time."""
         return _NO_STAGE
 
     def add_answer(self, answer: BatchAnswer) -> None:
-        """Let go of an answer."""
+        """Ignore an answer."""
 
     def add_join(self, order: tuple[int, ...], rows: Sequence[int]) -> None:
-        """Let go of a join."""
+        """Ignore a join."""
 
     def merge(self, other: Profile) -> None:
-        """Let go of all that another profile holds."""
+        """Ignore all that another profile holds."""
 
 
 UNREAD = UnreadProfile()

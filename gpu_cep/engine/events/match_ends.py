@@ -42,9 +42,9 @@ class NewlyClosed:
 
 @dataclass(frozen=True, slots=True)
 class EndsByBranch:
-    """The matches that bind the variables of a `waiting` branch and begin in one slice, and others that end in another.
+    """The matches of `waiting` branches that begin in the slice `first`, and the other ones that end in the slice `last`.
 
-    A branch is the bits of the variables that it binds.
+    A branch is given by the bits of the variables that it binds.
     """
 
     waiting: frozenset[int]
@@ -120,7 +120,7 @@ def _are_closed(known: KnownTimes, ordered: OrderedEvents, first: Indices, last:
 
 
 def _followers(ordered: OrderedEvents, events: Indices) -> tuple[Flags, Indices]:
-    """Return which events another one of their stream follows, and the number of that."""
+    """Return which events are followed by another one of their stream, and the number of the event behind each."""
     stream_ends = ordered.offsets[np.searchsorted(ordered.offsets, events, side="right")]
     behind = events + 1
     return behind < stream_ends, behind

@@ -211,7 +211,7 @@ def join_matches(parts: Sequence[Matches], variables: int, threads: int = 1) -> 
 def join_batches(
     parts: Sequence[Matches | BranchwiseMatches], variables: int, events: int, threads: int = 1
 ) -> Matches | SinglesInParts | OrderedMatches:  # fmt: skip
-    """Return the matches of batches, which begin at some of so many `events`, by first event; alternatives stay apart if all do."""
+    """Return the matches of batches, which begin at some of so many `events`, by first event; branch by branch if all come so."""
     apart = [part for part in parts if isinstance(part, BranchwiseMatches)]
     if not apart or len(apart) < len(parts):
         return join_matches([matches_of(part) for part in parts], variables, threads)
@@ -220,7 +220,7 @@ def join_batches(
 
 
 def matches_of(part: Matches | BranchwiseMatches) -> Matches:
-    """Return matches as one list by first event, also those of alternatives."""
+    """Return matches as one list by first event, also those that are held branch by branch."""
     return part if isinstance(part, Matches) else part.reorder(part.first.argsort())
 
 

@@ -343,7 +343,7 @@ def _first_lasting(shortest: float, events: EventSequence, runs: SituationRuns, 
 
 
 def recent_situations(derived: DerivedSituations, begin: Tick) -> Flags:
-    """Return which situations may be in a match that is detected at a time or later, and make it so: all others ended before."""
+    """Return which situations end at `begin` or later; each match that is detected then has one of them."""
     events, runs = derived.events, derived.runs
     since = TimeSlice(begin)
     if not derived.early:

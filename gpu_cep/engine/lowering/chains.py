@@ -76,7 +76,7 @@ def with_negations(
 
 
 def _lists_behind(begins: Ints, sizes: Sequence[int]) -> Ints:
-    """Return where lists begin, and where the last one ends, with further lists of these sizes behind them."""
+    """Return the begins of lists, with the end of the last one, once lists of these sizes are appended."""
     return np.append(begins, begins[-1] + offsets(sizes)[1:])
 
 

@@ -105,7 +105,7 @@ class EngineRates:
         return self.events + events >= (AGAIN if self.tried else FIRST)
 
     def begin_trial(self, events: int) -> bool:
-        """Count the events of a run, and return whether its thread is to try engines before; no other thread does meanwhile."""
+        """Count the events of a run, and return whether its thread is to try engines first; one thread at a time does."""
         with self._lock:
             due = self.is_due(events) and not self._trying
             self.events += events
@@ -113,7 +113,7 @@ class EngineRates:
             return due
 
     def end_trial(self, outcome: TrialOutcome) -> None:
-        """End the trial that was begun; where it was broken off, the next run that it is due for makes another."""
+        """End the trial that was begun; after one that was broken off, the next run may begin another."""
         with self._lock:
             self._trying = False
             self.events = self.events if outcome is TrialOutcome.BROKEN_OFF else 0

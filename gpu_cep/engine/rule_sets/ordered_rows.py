@@ -51,7 +51,7 @@ def order_rows(
 
 
 def _stream_keys(whole: EventColumns, rows: Rows, columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
-    """Return the stream of each row in `columns`, which has the given rows: where they are many, as all rows have it."""
+    """Return the stream of each row of `columns`, which are the given rows; where they are many, the streams of all rows are found once."""
     plain = all(columns.type(key).kind is not Kind.STRING or whole.texts.has_dictionary(key) for key in keys)
     if plain and _SHARE * len(rows) >= len(whole):
         shared = encode_keys(whole, keys)

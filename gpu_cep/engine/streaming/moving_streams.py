@@ -23,7 +23,7 @@ _FEWEST = 1 << 12
 def events_of_keys(
     tagging: Tagging | None, certain: Certain, state: StreamState, horizon: Horizon, columns: EventColumns
 ) -> Indices | None:  # fmt: skip
-    """Return the numbers of the known events whose keys may have a match that is reported; None if these are most of them, or all.
+    """Return the numbers of the known events whose keys may have a match to report; None if these are most events.
 
     A match lies in one stream. It begins at an own event, or it is certain with an event that was not known before. If none of these
     may be the first or the last one of a match, the result is empty. Events of a few other keys may be among them, whose hashes are the
@@ -48,7 +48,7 @@ def events_of_keys(
 
 
 def _of_same_codes(columns: EventColumns, keys: tuple[int, ...], places: slice) -> Indices:
-    """Return the places of the events that have the key of one at these places, whose role is not looked at: to label all costs more."""
+    """Return the places of the events with the key of some event at these places, whatever its role: labels of all would cost more."""
     encoded = encode_keys(columns, keys)
     codes = encoded.codes
     assert codes is not None, "there are keys"

@@ -195,7 +195,7 @@ def _wanted(
 
 
 def _by_job(session: Any, asked: _Asked, number: int) -> list[Footers | str]:
-    """Return the same of all files, whose footers the tasks of a job read."""
+    """Return what :func:`_of_file` does for all files, part by part; the tasks of a job read the footers."""
     payload = pickle.dumps(asked)
 
     # nested, so that it travels by value
@@ -212,7 +212,7 @@ def _by_job(session: Any, asked: _Asked, number: int) -> list[Footers | str]:
 
 
 def footers_of_parts(payload: bytes, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the numbers of `batch`, each with what the footers of so manieth part of the files say."""
+    """Return the numbers of parts in `batch`, each with what the footers of that part of the files say."""
     asked: _Asked = pickle.loads(payload)
     numbers = batch.column(0).to_pylist()
     parts = [range(number * IN_ONE_TASK, min((number + 1) * IN_ONE_TASK, len(asked.scan.paths))) for number in numbers]

@@ -148,7 +148,7 @@ def _one_piece(groups: RowGroups, why: str = "") -> FilePieces:
 
 
 def _in_one_piece(asked: _Asked, turn: float, others: str) -> FilePieces | None:
-    """Return one piece if the `others`, which take the share `turn` of its time, take hardly less; None if they pay.
+    """Return one piece, unless the `others`, which take the share `turn` of its time, take much less; None if they do.
 
     None, too, if all events are more bytes than a slice may hold, or if rows are made of matches: that may take longer than
     all else, and cores share it.
@@ -159,9 +159,9 @@ def _in_one_piece(asked: _Asked, turn: float, others: str) -> FilePieces | None:
 
 
 def turn_of_buckets(plan: AnyPlan, cores: int) -> float:
-    """Return the time of tasks that each read all rows and match some streams, for each time of one task that matches all.
+    """Return the time of tasks that each read all rows and match some of the streams, as a share of that of one task for all.
 
-    It is known where conditions between neighbours decide. Else matching is taken for all of it, as if reading took no time.
+    It was measured where conditions between neighbours decide. Elsewhere it is the share of matching, as if reading took no time.
     """
     if isinstance(plan, EventPlan) and _neighbours_decide(plan):
         return (_SHARED_READING + _NEIGHBOURS / cores) / (1 + _NEIGHBOURS)

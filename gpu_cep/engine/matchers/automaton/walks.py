@@ -35,7 +35,7 @@ def chain_kernel(tables: MatcherTables) -> Kernel[..., Any]:
 
 
 def window_kernel(plan: EventPlan, tables: MatcherTables) -> Kernel[..., Any]:
-    """Return the kernel that walks other branches; it has no code for what rules runs out where nothing does."""
+    """Return the kernel that walks other branches; where nothing rules out a run, its code does not look for that."""
     return walk_restricted_windows if _restricts_walks(plan, tables) else walk_windows
 
 

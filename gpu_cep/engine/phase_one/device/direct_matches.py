@@ -122,7 +122,7 @@ def bind_on_device(windows: DeviceWindows, candidates: Candidates, counts: Array
 
 
 def _number_anew(device: Device, batch: Batch, matches: DeviceMatches) -> tuple[Matches, Array]:
-    """Return matches of a batch on the host, their events numbered among those that they bind, and these among all events."""
+    """Return matches of a batch on the host, and the events that they bind; the matches give events by their places among these."""
     xp = device.xp
     held = xp.zeros(batch.high - batch.low, xp.bool_)
     held[matches.events] = True

@@ -34,21 +34,21 @@ def begins_stream(source: EventSource, batch: Batch) -> bool:
 
 
 def decides_alone(plan: EventPlan, source: EventSource, batch: Batch) -> bool:
-    """Return whether a branch's matches that start in a batch say which of them are taken.
+    """Return whether the matches of a branch that start in a batch decide which of them are taken.
 
-    No others of their stream come before, nor does another branch have any.
+    So they do if the plan has no other branch, and the batch begins with a stream.
     """
     return len(plan.branches) == 1 and decides_together(plan, source, batch)
 
 
 def decides_together(plan: EventPlan, source: EventSource, batch: Batch) -> bool:
-    """Return whether the matches of all branches that start in a batch say which of them are taken."""
+    """Return whether the matches of all branches that start in a batch decide which of them are taken."""
     # with derived keys, matches of several streams here are in one of `partition_by`
     return not plan.derived and begins_stream(source, batch)
 
 
 def no_matches(device: Device, size: int) -> Array:
-    """Return the last event (int32) of the match that ends first of those that begin at each of `size` events: there are none yet."""
+    """Return for each of `size` events the last event (int32) of the shortest match that begins there: there is none yet."""
     return device.xp.full(size, _NO_MATCH, np.int32)
 
 
@@ -62,13 +62,13 @@ def add_matches(device: Device, first: Array, last: Array, earliest: Array) -> N
 
 
 def shortest_matches(device: Device, earliest: Array) -> tuple[Array, Array]:
-    """Return the first and last event of the match that ends first of those added that begin at one event; first events ascend."""
+    """Return the first and last event of the shortest added match of each event at which one begins; first events ascend."""
     first = device.xp.flatnonzero(earliest < _NO_MATCH)
     return first, earliest[first]
 
 
 def disjoint_matches(device: Device, first: Array, last: Array, *, alone: bool) -> Array:
-    """Return the numbers of the matches that may be taken, ascending; those that are, if these matches `alone` decide it.
+    """Return the numbers of the matches that may be taken, ascending; if these matches `alone` decide it, of those that are taken.
 
     They come by stream and first event, at most one for each event: ``first[m]`` (int64) and ``last[m]`` (int32, which is
     overwritten).

@@ -33,7 +33,7 @@ class KeySpan:
 
 
 def span_of_groups(groups: HostArray) -> KeySpan:
-    """Return the span of all keys, given what groups of tiles found of theirs, one without events that of no keys."""
+    """Return the span of all keys, given the spans of groups of tiles; a group without events has the span of no keys."""
     _, least, greatest, falls = groups
     before = np.maximum.accumulate(greatest)[:-1]
     falling = falls.any() or (least[1:] < before).any()

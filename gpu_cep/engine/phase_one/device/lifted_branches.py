@@ -183,5 +183,5 @@ def _joined(found: list[_OfBatch]) -> tuple[list[CopiedEvents], Indices]:
 
 
 def _placed(own: _OfBranch, numbers: Indices) -> Matches:
-    """Return matches with the events that they bind by their places in `numbers`, which has all of them."""
+    """Return matches whose events are given by their places in `numbers`, which holds all of them."""
     return ContiguousMatches(np.searchsorted(numbers, own.first), np.searchsorted(numbers, own.last), own.counts).matches()
