@@ -33,16 +33,16 @@ def share_dictionaries(plan: PlanT) -> PlanT:
     """
     query = plan.query
     judged = (condition.expression for condition in query.conditions if equated_column(condition) not in plan.derived)
-    others = (*(item.expression for item in query.returns), *query.ranked, *computed_ahead(query.computed))
-    beside = [group for expression in others for group in string_comparisons(expression)]
-    return replace(plan, dictionaries=merge_groups([*_compared(judged), *beside]))
+    shown = [
+        group for expression in (*(item.expression for item in query.returns), *query.ranked) for group in string_comparisons(expression)
+    ]
+    return replace(plan, dictionaries=merge_groups([*_compared(judged), *shown, *compared_ahead(query.computed)]))
 
 
-def computed_ahead(computed: Iterable[Computed]) -> Iterator[Bound]:
-    """Yield the expressions over one event that are computed before conditions and RETURN read them."""
-    for each in computed:
-        if isinstance(each, ComputedExpression):
-            yield each.expression
+def compared_ahead(computed: Iterable[Computed]) -> tuple[tuple[int, ...], ...]:
+    """Return the groups of text columns that computed columns compare."""
+    expressions = (each.expression for each in computed if isinstance(each, ComputedExpression))
+    return merge_groups([group for expression in expressions for group in string_comparisons(expression)])
 
 
 def _compared(expressions: Iterable[Bound]) -> Iterator[tuple[int, ...]]:

@@ -35,7 +35,8 @@ READING = (
     "length(LAST(A.c, 1)) = 1", "sum(A.x) / count(B.*) >= 1", "avg(x) <= y", "sum(y) > LAST(y, 1)", "count(x) = LAST(A.x)",
     "x > FIRST(x) + 1", "2 * x > FIRST(A.x)", "LAST(x) - FIRST(x) <= 1", "y < 0.5 * sum(y)", "x < 1.5 * FIRST(x)", "y / FIRST(y) > 1",
     "x % 2 = FIRST(x) % LAST(x, 1)", "x >= FIRST(x) AND count(*) < 4 AND sum(y) < 3", "A.x < 3 AND c = FIRST(c)",
-    "sum(x) - x < 4 AND y >= min(y)", "FIRST(coalesce(A.x, 2)) > 1",
+    "sum(x) - x < 4 AND y >= min(y)", "FIRST(coalesce(A.x, 2)) > 1", "max(nullif(c, 'a')) = 'b'", "LAST(nullif(c, 'b'), 1) > 'b'",
+    "count(DISTINCT coalesce(c, d)) < 3", "min(CASE WHEN x > 1 THEN c ELSE d END) < c", "count(coalesce(A.c, A.d)) < 3",
 )  # fmt: skip
 # What reads the variable's own row before, and says what holds if there is none; some of it says the same in every row of a run.
 STEPWISE = (
@@ -58,6 +59,8 @@ MEASURES = (
     "PREV(coalesce(x, 7))", "coalesce(A.x, 7)", "min(CLASSIFIER())", "sum(A.x) / count(*)", "lower(A.c)", "count(A.*)",
     "FINAL FIRST(U.x)", "PREV(FIRST(x), 1)", "NULL", "'text'", "m", "FINAL min(A.x)", "1 + 1", "d", "min(x + 1)", "FINAL sum(y)",
     "sum(y)", "count(c)", "upper(LAST(A.c))", "upper(PREV(FIRST(c), 1))", "length(FINAL FIRST(U.c))",
+    "max(CASE WHEN x > 1 THEN c ELSE d END)", "count(DISTINCT coalesce(d, c, 'e'))", "count(CASE WHEN CLASSIFIER() = 'A' THEN c END)",
+    "FINAL min(coalesce(U.c, 'b'))", "PREV(nullif(c, 'a')) < d",
     "count(A.n)", "count(U.*)", "FINAL count(B.n)", "FIRST(A.n)", "PREV(LAST(A.n), 1)", "U.n", "FINAL LAST(A.n)",
 )  # fmt: skip
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpu_cep.analysis.bound_expressions import Binding, Bound, Constant, Field, Operation
+from gpu_cep.analysis.calls import computed_once
+from gpu_cep.analysis.cases import apply_to_branches, is_null
 from gpu_cep.analysis.coercion import FAULTY, cast, common_type
 from gpu_cep.analysis.expressions import bind_expression, bind_operand
 from gpu_cep.analysis.hints import CLOCKS, NOW, quoted_hint, text_hint
@@ -116,6 +118,7 @@ def _(node: Navigation, scope: Scope) -> Bound:
     argument = bind_operand(node.argument, scope)
     if argument == FAULTY:
         return FAULTY
+    argument = _as_column(argument, node.argument, scope)
     physical = node.function in PHYSICAL
     name = node.function.lower() if physical else f"{(node.semantics or 'RUNNING').lower()} {node.function.lower()}"
     offset = int(physical) if node.offset is None else node.offset
@@ -135,7 +138,39 @@ def _(node: RowAggregate, scope: Scope) -> Bound:
     assert meeting is not None, "a type meets itself"
     argument = cast(argument, meeting)
     result = aggregate_type(node, argument.type, scope)
-    return FAULTY if result is None else Operation(name, (argument,), result)
+    if result is None:
+        return FAULTY
+    argument = _aggregated(argument, node, node.argument, scope)
+    return FAULTY if argument == FAULTY else Operation(name, (argument,), result)
+
+
+def _aggregated(argument: Bound, node: RowAggregate, written: Expression, scope: Scope) -> Bound:
+    """Return what an aggregate reads at each row: in place of a text that is chosen, a column of these texts.
+
+    For a count it is whether there is a text. Record a fault and return FAULTY for a text that no column holds.
+    """
+    if not _is_chosen_text(argument):
+        return argument
+    if node.function == "count":
+        absent = apply_to_branches(argument, is_null)
+        return Operation("case", (absent, Constant(None, INTEGER), Constant(1, INTEGER)), INTEGER)
+    column = _as_column(argument, written, scope)
+    if isinstance(column, Field):
+        return column
+    supported = "texts that the columns of one row decide, and CLASSIFIER() by itself"
+    scope.faults.refuse(f"{node.function.replace('_distinct', '')}() of this text", f"supported are {supported}", node.span)
+    return FAULTY
+
+
+def _as_column(text: Bound, written: Expression, scope: Scope) -> Bound:
+    """Return a text that the columns of one row decide as a column, since kernels cannot compute it; anything else as it is."""
+    return computed_once(text, written, scope) if isinstance(text, Operation) and _is_chosen_text(text) else text
+
+
+def _is_chosen_text(expression: Bound) -> bool:
+    """Return whether an expression is a CASE of texts, or a constant one."""
+    chosen = isinstance(expression, Constant) or (isinstance(expression, Operation) and expression.name == "case")
+    return chosen and expression.type.kind is Kind.STRING
 
 
 @bind_expression.register

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -10,9 +12,13 @@ from gpu_cep.analysis.computed_columns import ComputedExpression
 from gpu_cep.analysis.types import Kind
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.input.machine_values import Array
+from gpu_cep.engine.output.returns import return_array
 from gpu_cep.engine.phase_one.computed_columns import expression_values
 from gpu_cep.engine.row_patterns.run import RowRun
+from gpu_cep.plan.dictionaries import compared_ahead
 from gpu_cep.plan.event_plan import BankLayout
+from gpu_cep.plan.programs import Leaf
+from gpu_cep.plan.returns import plan_return
 from gpu_cep.plan.row_patterns.row_plan import RowPlan
 from gpu_cep_kernels.rules.tables import ColumnBank
 
@@ -31,10 +37,48 @@ def row_columns(plan: RowPlan, table: pa.Table, threads: int | None, numbers: np
     names = pa.array(plan.bound.variables[: plan.variables], pa.string())
     # the spellings are its dictionary; which row has which is said later, match by match
     columns.put(plan.columns.classifier, pa.DictionaryArray.from_arrays(pa.nulls(len(table), pa.int8()), names))
+    # texts that are computed may share dictionaries with those that they are computed from, which need others of their own
+    ahead = EventColumns(table, plan.labels.query, compared_ahead(plan.bound.computed), numbers, shared=columns, threads=threads)
     for number, computed in enumerate(plan.bound.computed, len(plan.bound.schema.attributes)):
         if isinstance(computed, ComputedExpression):
-            columns.put(number, expression_values(computed, columns))
+            values = _computed(computed, ahead)
+            ahead.put(number, values)
+            columns.put(number, values)
     return columns
+
+
+def _computed(computed: ComputedExpression, columns: EventColumns) -> pa.Array:
+    """Return the values of an expression over one row for all rows; raise as :func:`row_columns`."""
+    if computed.type.kind is not Kind.STRING:
+        return expression_values(computed, columns)
+    return return_array(computed.text, computed.expression, plan_return(computed.expression), _EachRow(columns), ())
+
+
+class _EachRow(NamedTuple):
+    """The values of columns that an expression reads, one for each row of the table."""
+
+    columns: EventColumns
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def whole(self, v: int, names: tuple[str, ...]) -> pa.Array:
+        """Refuse: no text is a whole row."""
+        raise TypeError("an expression is a value")
+
+    def attribute(self, v: int, column: int) -> pa.Array:
+        """Refuse: no text is a list."""
+        raise TypeError("an expression is a value")
+
+    def leaf(self, leaf: Leaf) -> pa.Array:
+        """Return a column's values."""
+        assert leaf.column is not None, "an expression over one row reads columns"
+        return self.columns.arrow(leaf.column)
+
+    def codes(self, leaf: Leaf, column: int) -> tuple[Array, npt.NDArray[np.bool_]]:
+        """Return a text column's codes, and where they are NULL."""
+        codes = self.columns.values(column)
+        return codes, codes == len(self.columns.texts.values(column))
 
 
 def classifier_codes(plan: RowPlan, columns: EventColumns) -> Array:

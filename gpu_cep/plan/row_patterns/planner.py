@@ -14,7 +14,7 @@ from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang.ast import Connective, Expression
 from gpu_cep.lang.row_patterns.format import format_row_expression
 from gpu_cep.lang.row_patterns.names import folded, spellings
-from gpu_cep.plan.dictionaries import computed_ahead, merge_groups
+from gpu_cep.plan.dictionaries import merge_groups
 from gpu_cep.plan.event_plan import BankLayout, EventPlan
 from gpu_cep.plan.programs import Leaf, Slot, compile_program, is_float, leaves, string_comparisons
 from gpu_cep.plan.properties import layout_of, plan_properties, split_conjunction
@@ -74,8 +74,7 @@ def plan_row_pattern(bound: BoundRowPattern, settings: Settings = DEFAULT_SETTIN
     beside = [each for each, read in zip(conjuncts, near, strict=True) if read not in (None, {0})]
     searched = Placement(bound, columns)
     reading = [replace(each, placed=searched.place(each.bound)) for each, read in zip(conjuncts, near, strict=True) if read is None]
-    compared = (*(each.placed for each in conjuncts), *(each.expression for each in measures), *computed_ahead(bound.computed))
-    groups = _compared(compared, defined, measured)
+    groups = _compared([*(each.placed for each in conjuncts), *(each.expression for each in measures)], defined, measured)
     layout = layout_of(_columns_of(each.placed for each in beside))
     return RowPlan(
         bound=bound,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gpu_cep as cep
 from gpu_cep.engine.row_patterns import dead_ends as making
-from gpu_cep.errors import EventError
+from gpu_cep.errors import EventError, UnsupportedError
 from tests.drawn.row_patterns import ALONE, BESIDE, READING, STEPWISE, Drawn, clauses
 from tests.oracle.row_patterns.test_answers import letters
 
@@ -95,6 +95,34 @@ def test_values_are_counted_and_rows_even_where_their_number_is_fixed(rows):
     counts += ", count(NULL) AS g"
     check(Drawn(f"ORDER BY n MEASURES {counts} {rows} PATTERN (S D+ U) DEFINE U AS n % 4 = 3", table))
     check(Drawn(f"ORDER BY n MEASURES {counts} {rows} PATTERN (S? D* U?) DEFINE S AS n = 2, D AS x > 1, U AS n = 0", table))
+
+
+CHOSEN = pa.table({"n": range(4), "c": ["b", "a", "c", None], "d": ["a", "z", None, "q"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("max(nullif(c, 'c'))", ["b", "b", "b", "b"]),
+        ("max(coalesce(c, 'x'))", ["b", "b", "c", "x"]),
+        ("min(CASE WHEN n > 0 THEN c ELSE d END)", ["a", "a", "a", "a"]),
+        ("count(DISTINCT CASE WHEN n > 0 THEN c ELSE d END)", [1, 1, 2, 2]),
+        ("count(CASE WHEN CLASSIFIER() = 'X' THEN d END)", [1, 2, 2, 3]),
+        ("LAST(nullif(c, 'a'), 1) > 'a'", [None, True, None, True]),
+        ("max(CASE WHEN c < d THEN c ELSE upper(d) END)", ["A", "a", "a", "a"]),
+    ],
+)
+def test_texts_that_are_chosen_are_aggregated(text, values):
+    drawn = Drawn(f"ORDER BY n MEASURES {text} AS q ALL ROWS PER MATCH PATTERN (X+)", CHOSEN)
+    check(drawn)
+    assert answer(drawn, "auto")["q"].to_pylist() == values
+    check(Drawn(f"ORDER BY n MEASURES LAST(n) AS q PATTERN (X+) DEFINE X AS ({text}) >= {values[1]!r}", CHOSEN))
+
+
+@pytest.mark.parametrize("text", ["max(CASE WHEN CLASSIFIER() = 'X' THEN c END)", "count(DISTINCT coalesce(CLASSIFIER(), c))", "min('a')"])
+def test_texts_that_no_column_holds_are_refused_by_name(text):
+    with pytest.raises(UnsupportedError, match=r"\(\) of this text is not supported(.|\n)*CLASSIFIER\(\) by itself"):
+        cep.match(CHOSEN, f"MATCH_RECOGNIZE (MEASURES {text} AS q PATTERN (X))")
 
 
 @given(clauses(ALONE + BESIDE))
