@@ -104,13 +104,13 @@ def rows_of(tables: list[pa.Table]) -> Counter[str]:
 @pytest.mark.usefixtures("gives_up_soon")
 def test_events_of_one_time_have_the_matches_of_a_batch(name: str, seed: int) -> None:
     query, options = (QUERIES | TIED)[name]
-    random, table = np.random.default_rng(seed), events(900, 2, seed)
-    table = table.set_column(0, "ts", pa.array(np.cumsum(random.integers(0, 2, 900))))
+    random, table = np.random.default_rng(seed), events(500, 2, seed)
+    table = table.set_column(0, "ts", pa.array(np.cumsum(random.integers(0, 2, 500))))
     # events of one time come in any order, and with several pushes
-    table = table.take(pa.array(np.argsort(table["ts"].to_numpy() + random.random(900) * 2, kind="stable")))
+    table = table.take(pa.array(np.argsort(table["ts"].to_numpy() + random.random(500) * 2, kind="stable")))
     text = f"{query} WITHIN 100"
     live = cep.stream(text, EVENTS, lateness=3, late="error", **options)
-    found = [live.push(table.slice(begin, 7)) for begin in range(0, 900, 7)]
+    found = [live.push(table.slice(begin, 7)) for begin in range(0, 500, 7)]
     found.append(live.finish())
     batch = cep.match(table, text, **options)
     assert batch.num_rows > 1

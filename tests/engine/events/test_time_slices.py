@@ -41,9 +41,9 @@ def rows(tables: list[pa.Table]) -> list[str]:
 
 
 @pytest.mark.parametrize("query", QUERIES)
-@pytest.mark.parametrize("dtype", [pa.int64(), pa.float64()])
-@examples(12, 50)
+@examples(12, 100)
 @given(
+    st.sampled_from([pa.int64(), pa.float64()]),
     st.lists(st.tuples(st.integers(0, 40), st.sampled_from("ABCD"), st.integers(0, 2)), max_size=40),
     st.integers(1, 15),
     st.sampled_from(["all", "skip_to_next"]),

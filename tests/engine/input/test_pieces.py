@@ -12,7 +12,7 @@ import gpu_cep as cep
 from gpu_cep.engine.input import chunks, event_columns
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.phase_one import label_events
-from tests.effort import examples
+from tests.effort import every_pair, examples
 
 QUERIES = [
     ("PATTERN SEQ(A a, B b+, C c) WHERE [s] AND b[i].x > b[i-1].x WITHIN 9", {}),
@@ -62,11 +62,10 @@ def _encode_keys(part, place=5):
 
 
 @pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
-@pytest.mark.parametrize("dearer", [0, 4])
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize(("text", "options"), QUERIES)
-def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, text, options, threads, dearer):
+@every_pair(query=QUERIES, threads=[1, 2], dearer=[0, 4])
+def test_chunks_that_are_not_joined_have_the_same_matches(monkeypatch, query, threads, dearer):
     """Results take their rows from chunks if they are few, which all are that cost nothing."""
+    text, options = query
     monkeypatch.setattr(chunks, "FEWEST_ROWS", 0)
     monkeypatch.setattr(event_columns, "_DEARER", dearer)
 

@@ -101,20 +101,19 @@ def test_a_device_reads_the_matches_of_the_definition(case, seed, batch, kept, l
 CUTS = [(None, "position", 20), ("s", "strict", 1_000), ("s", "position", 1), (None, "strict", 20)]
 
 
-@pytest.mark.parametrize(("keys", "ties", "batch"), CUTS)
-@pytest.mark.parametrize("text", [*QUERIES, *ALTERNATIVES])
-def test_batches_and_keys_change_nothing(text, keys, ties, batch):
+@every_pair(text=[*QUERIES, *ALTERNATIVES], cut=CUTS, output=["indices", "events", "count"])
+def test_batches_and_keys_change_nothing(text, cut, output):
     """What is told of the matches is that of the CPU, but that a device looks at no windows."""
-    options, table = {"partition_by": keys, "ties": ties}, events_to_cut(batch)
-    for output in ("indices", "events", "count"):
-        profiles = cep.Profile(), cep.Profile()
-        wanted = found("cpu", text, table, output=output, profile=profiles[0], **options)
-        with device(batch=batch):
-            assert found("gpu", text, table, output=output, profile=profiles[1], **options).equals(wanted)
-        assert profiles[0].counts["matches"] > 3
-        assert profiles[1].counts == profiles[0].counts
-        assert "lift" in profiles[1].seconds
-        assert "occurrences" not in profiles[1].seconds
+    keys, ties, batch = cut
+    options, profiles = {"partition_by": keys, "ties": ties, "output": output}, (cep.Profile(), cep.Profile())
+    table = events_to_cut(batch)
+    wanted = found("cpu", text, table, profile=profiles[0], **options)
+    with device(batch=batch):
+        assert found("gpu", text, table, profile=profiles[1], **options).equals(wanted)
+    assert profiles[0].counts["matches"] > 3
+    assert profiles[1].counts == profiles[0].counts
+    assert "lift" in profiles[1].seconds
+    assert "occurrences" not in profiles[1].seconds
 
 
 def test_matches_of_a_slice_of_time_start_in_it():
@@ -158,9 +157,11 @@ def test_matches_that_are_kept_of_all_branches_are_counted(text, after_match):
         assert found("gpu", text, **options).equals(wanted)
 
 
-@pytest.mark.parametrize("keys", [None, "s"])
-@pytest.mark.parametrize("output", ["indices", "count"])
-@pytest.mark.parametrize("text", [f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", "SEQ(a, b, c) WHERE b.x >= a.x WITHIN 6", ALTERNATIVES[0]])
+@every_pair(
+    text=[f"{RISE} WITHIN 9", f"{PAIRS} WITHIN 3", "SEQ(a, b, c) WHERE b.x >= a.x WITHIN 6", ALTERNATIVES[0]],
+    output=["indices", "count"],
+    keys=[None, "s"],
+)
 def test_runs_of_slices_of_a_file_are_settled(tmp_path, text, output, keys):
     parquet.write_table(events(), tmp_path / "events.parquet", row_group_size=20)
     options = {"strategy": "partition_contiguity", "partition_by": keys, "after_match": "skip_past_last", "output": output}
