@@ -90,7 +90,7 @@ def pack_partition(packing: Packing, batches: Iterable[pa.RecordBatch]) -> Itera
     buckets = buckets_of_groups(packing.partitions, [group.queries for group in packing.groups])
     for place, table in enumerate(_portions(batches)):
         if not place:
-            yield _rows([OWNER], [b""])
+            yield pa.RecordBatch.from_pydict({"bucket": [OWNER], "events": [b""]}, schema=PACKED_ARROW)
         _refuse_untimed(packing, table)
         typed = table if table.schema == packing.schema else table.cast(packing.schema)
         for group, numbers in zip(packing.groups, buckets, strict=True):
@@ -206,29 +206,41 @@ def _pack(group: PackedGroup, table: pa.Table, buckets: npt.NDArray[np.int32]) -
     """Return one row for each bucket of a group that has events."""
     events = table.select(group.columns).rename_columns([f"c{place}" for place in range(len(group.columns))])
     if group.hashed is None:
-        return _rows(buckets[:1].tolist(), [write_chunk(events)])
+        return _rows(buckets[:1], [events])
     numbers = np.mod(table.column(group.hashed).to_numpy().astype(np.int64), len(buckets))
     # of 16 bits, numbers are sorted by counting
     small = numbers.astype(np.uint16) if len(buckets) <= 1 << 16 else numbers
     order = np.argsort(small, kind="stable")
     sorted_events = events.take(pa.array(order)).combine_chunks()
-    present, begins = np.unique(numbers[order], return_index=True)
-    ends = [*begins[1:].tolist(), len(order)]
-    packed = [write_chunk(sorted_events.slice(begin, end - begin)) for begin, end in zip(begins.tolist(), ends, strict=True)]
-    return _rows(buckets[present].tolist(), packed)
+    sizes = np.bincount(numbers)
+    present = np.flatnonzero(sizes)
+    begins = np.cumsum(sizes) - sizes
+    return _rows(buckets[present], [sorted_events.slice(begins[number], sizes[number]) for number in present.tolist()])
 
 
-def _rows(buckets: list[int], packed: list[bytes]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.array(buckets, pa.int32()), pa.array(packed, pa.binary())], schema=PACKED_ARROW)
+def _rows(buckets: npt.NDArray[np.int32], events: Iterable[pa.Table]) -> pa.RecordBatch:
+    """Return a row for each bucket with its events, which are written into one buffer, and not copied."""
+    sink, ends = pa.BufferOutputStream(), [0]
+    for own in events:
+        _write(sink, own)
+        ends.append(sink.tell())
+    places = pa.py_buffer(np.array(ends, np.int32))
+    packed = pa.BinaryArray.from_buffers(pa.binary(), len(buckets), [None, places, sink.getvalue()])
+    return pa.RecordBatch.from_arrays([pa.array(buckets), packed], schema=PACKED_ARROW)
 
 
 def write_chunk(table: pa.Table) -> bytes:
     """Return a table as an Arrow stream."""
     sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema, options=_WRITING) as writer:
-        writer.write_table(table)
+    _write(sink, table)
     written: bytes = sink.getvalue().to_pybytes()
     return written
+
+
+def _write(sink: pa.BufferOutputStream, table: pa.Table) -> None:
+    """Write a table to a sink as an Arrow stream."""
+    with pa.ipc.new_stream(sink, table.schema, options=_WRITING) as writer:
+        writer.write_table(table)
 
 
 def read_chunk(packed: bytes) -> pa.Table:
