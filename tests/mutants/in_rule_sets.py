@@ -8,6 +8,7 @@ _RUNS, _VALUES = "gpu_cep/rule_sets/runs.py", "gpu_cep/engine/rule_sets/bound_va
 _PAIRS, _NEAR = "gpu_cep/engine/rule_sets/paired_rows.py", "gpu_cep/engine/rule_sets/near_candidates.py"
 _ON_SPARK, _SHUFFLES = "spark_glue/gpu_cep_spark/rule_sets/matching.py", "spark_glue/gpu_cep_spark/rule_sets/shuffles.py"
 _EXPLAINED, _RARE = "spark_glue/gpu_cep_spark/rule_sets/explain.py", ("tests/spark/narrowing/test_rare_events.py",)
+_IN_SQL, _SQL = "spark_glue/gpu_cep_spark/sql.py", ("tests/spark/test_sql.py",)
 _STREAMED, _BUCKETS = "spark_glue/gpu_cep_spark/streaming", ("tests/spark/rule_sets/test_buckets_of_rules.py",)
 _RULE_RUNS, _RULE_STATES, _LISTS_OF_RULES = f"{_STREAMED}/runs.py", f"{_STREAMED}/rule_states.py", f"{_STREAMED}/state.py"
 _RULE_BUCKETS, _RULE_ARRIVALS = f"{_STREAMED}/buckets.py", f"{_STREAMED}/arrivals.py"
@@ -79,6 +80,8 @@ RULE_SETS = (
         "[own.rows] = True\n        break\n        if",
         _BUCKETS,
     ),
+    Fault("streams-matched-by-a-table-function", _IN_SQL, "else _of_tables(quote(name))", "else quote(name)", _SQL),
+    Fault("instants-of-rules-in-a-session", _IN_SQL, "batch_schema(result, _ZONE)", "batch_schema(result, registration.zone)", _SQL),
     Fault("rare-variables-not-explained", _EXPLAINED, "self.rare.get(pattern, ())", "()", _RARE),
     Fault("no-count-of-nothing", _ON_SPARK, "counted = found.unionAll(", "counted = found if whole else found.unionAll(", _SPARK),
 )
