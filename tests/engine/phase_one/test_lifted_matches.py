@@ -148,7 +148,7 @@ def test_matches_are_taken_where_they_are_found(text, cut, after_match, output):
     assert "occurrences" not in profiles[1].seconds
 
 
-@pytest.mark.parametrize("after_match", ["skip_past_last", "skip_to_next"])
+@pytest.mark.parametrize("after_match", ["all", "skip_past_last", "skip_to_next"])
 @pytest.mark.parametrize("text", [*ALTERNATIVES, KEYED, KEYED.removesuffix(" AND [k]")])
 def test_matches_that_are_kept_of_all_branches_are_counted(text, after_match):
     options = {"after_match": after_match, "output": "count"}
