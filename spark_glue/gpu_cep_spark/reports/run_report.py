@@ -1,11 +1,14 @@
 """Report what the workers of a job did.
 
-Each worker adds a row of figures to its matches. Spark sums these rows by an observation, and a filter then removes them.
+Each worker adds a row to its matches, with its figures as one text. Spark gathers these texts by an observation, and a filter
+then removes their rows. A column for each figure would be dear: Spark plans a sum for each, and each row of matches carries all.
 """
 
 from __future__ import annotations
 
+import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,9 +16,9 @@ from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import PatternError
@@ -33,11 +36,8 @@ STAGES = (
     "candidates", "candidates back", "lift", "situations", "graph", "buffers", "planning", "reach", "matching", "results",
 )  # fmt: skip
 
-_WHOLE = (*COUNTS, *(f"on {engine}" for engine in ENGINES))
-_SECONDS = tuple(f"{stage} seconds" for stage in STAGES)
-_ARROW = pa.struct([*((name, pa.int64()) for name in _WHOLE), *((name, pa.float64()) for name in _SECONDS)])
-_SPARK = StructType([*(StructField(name, LongType()) for name in _WHOLE), *(StructField(name, DoubleType()) for name in _SECONDS)])
-
+# Under this name an observation has the texts of all workers, a line each.
+_TOLD = "figures"
 
 # The most seconds to wait, after the end of an action, until its observation reaches the driver, and the seconds between two looks.
 _PATIENCE, _GLANCE = 10.0, 0.05
@@ -184,18 +184,17 @@ class RunReport:
         if self._observation is None:
             raise PatternError("this report was given to no gpu_match()")
 
-    def _figures(self) -> Mapping[str, Any]:
-        found = self._observed()
-        return {name: found.get(name) or 0 for name in (*_WHOLE, *_SECONDS)}
-
-    def _observed(self) -> Mapping[str, Any]:
-        """Return what Spark observed; nothing if no row came of the tasks and it has dropped their stage."""
+    def _figures(self) -> Counter[str]:
+        """Return the figures of all workers, summed; none if no row came of the tasks and Spark has dropped their stage."""
         self._require_call()
+        totals: Counter[str] = Counter()
         # PySpark fails on the empty row that stands for that
         if isinstance(self._session, SparkSession) and not self._observation._jo.getRow().size():
-            return {}
-        found: Mapping[str, Any] = self._observation.get
-        return found
+            return totals
+        observed: Mapping[str, Any] = self._observation.get
+        for told in (observed.get(_TOLD) or "").splitlines():
+            totals.update(json.loads(told))
+        return totals
 
     def __str__(self) -> str:
         counts = " → ".join(f"{name} {count:,}" for name, count in (*self.rows.items(), *self.counts.items()))
@@ -205,7 +204,7 @@ class RunReport:
         return "\n".join(filter(None, (*figures, self._streams, self._rare if self._leaves_out else "", self.scan)))
 
     def observe(self, found: DataFrame, figures: str) -> DataFrame:
-        """Return `found` without the column `figures` and its rows, which Spark sums for this report.
+        """Return `found` without the column `figures` and its rows, which Spark gathers for this report.
 
         Raises
         ------
@@ -216,8 +215,7 @@ class RunReport:
             raise PatternError("this report was given to another gpu_match() already; make a new one")
         self._observation, self._session = Observation(self._name), found.sparkSession
         given = F.col(figures)
-        sums: list[Column] = [F.sum(given.getField(name)).alias(name) for name in (*_WHOLE, *_SECONDS)]
-        return found.observe(self._observation, *sums).filter(given.isNull()).drop(figures)
+        return found.observe(self._observation, F.listagg(given, F.lit("\n")).alias(_TOLD)).filter(given.isNull()).drop(figures)
 
 
 def add_figures_column(schema: StructType) -> tuple[StructType, str]:
@@ -225,7 +223,7 @@ def add_figures_column(schema: StructType) -> tuple[StructType, str]:
     name = "figures"
     while name in {known.lower() for known in schema.names}:
         name += "_"
-    return StructType([*(StructField(f.name, f.dataType, True, f.metadata) for f in schema.fields), StructField(name, _SPARK)]), name
+    return StructType([*(StructField(f.name, f.dataType, True, f.metadata) for f in schema.fields), StructField(name, StringType())]), name
 
 
 def add_figures(matches: Iterator[pa.RecordBatch], profile: Profile, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -234,9 +232,9 @@ def add_figures(matches: Iterator[pa.RecordBatch], profile: Profile, schema: pa.
     All batches have `schema`.
     """
     for batch in matches:
-        yield pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, _ARROW)], schema=schema)
-    row = {name: profile.counts.get(name, 0) for name in COUNTS}
-    row |= {f"on {engine}": profile.engines.get(engine, 0) for engine in ENGINES}
-    seconds = {f"{stage} seconds": profile.seconds.get(stage, 0.0) for stage in STAGES}
+        yield pa.RecordBatch.from_arrays([*batch.columns, pa.nulls(batch.num_rows, schema.types[-1])], schema=schema)
+    told: dict[str, float] = {name: int(profile.counts[name]) for name in COUNTS if name in profile.counts}
+    told |= {f"on {engine}": parts for engine, parts in profile.engines.items() if engine in ENGINES}
+    told |= {f"{stage} seconds": profile.seconds[stage] for stage in STAGES if stage in profile.seconds}
     nothing = [pa.nulls(1, promised) for promised in schema.types[:-1]]
-    yield pa.RecordBatch.from_arrays([*nothing, pa.array([row | seconds], _ARROW)], schema=schema)
+    yield pa.RecordBatch.from_arrays([*nothing, pa.array([json.dumps(told)], schema.types[-1])], schema=schema)
