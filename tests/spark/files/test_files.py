@@ -12,9 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import gpu_cep as cep
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
@@ -61,23 +63,23 @@ def write(table: pa.Table, folder: Path, files: int = 3, group: int = 40) -> str
     return str(folder)
 
 
-def assert_same(frame: DataFrame, query: str, rows_read: pa.Table | None = None, **options: Any) -> list[str]:
+def read(spark: SparkSession, table: pa.Table, folder: Path, **layout: int) -> DataFrame:
+    """The files of a table; Spark, which is told their schema, runs no job that looks for it."""
+    return spark.read.schema(from_arrow_schema(table.schema)).parquet(write(table, folder, **layout))
+
+
+def assert_same(frame: DataFrame, query: str, rows_read: pa.Table | None = None, *, typed: bool = False, **options: Any) -> list[str]:
     """The rows that tasks which read files find, which are those of Spark's scan; several tasks read.
 
-    Spark does not scan for rows that are given.
+    Spark does not scan for rows that are given. If `typed`, the columns are compared with those of Spark's scan, too.
     """
     report = cep.RunReport()
     found = cep.gpu_match(frame, query, scan="files", report=report, **options)
+    assert not typed or found.dtypes == cep.gpu_match(frame, query, scan="spark", **options).dtypes
     rows = as_set(found.toArrow())
     assert rows == as_set(matched_here(frame, query, rows=rows_read, **options))
     assert report.counts["tasks"] > 1, report.scan
     return rows
-
-
-def assert_same_types(frame: DataFrame, query: str, **options: Any) -> None:
-    """The columns of the result are those of Spark's scan."""
-    of_files, of_spark = (cep.gpu_match(frame, query, scan=scan, **options) for scan in ("files", "spark"))
-    assert of_files.dtypes == of_spark.dtypes
 
 
 # what strategies read around a slice is tested without Spark, and those of the fast suite read on, back and on, or nothing around it
@@ -90,22 +92,21 @@ def assert_same_types(frame: DataFrame, query: str, **options: Any) -> None:
 )
 def test_slices_of_files_have_the_matches_of_streams(spark: SparkSession, tmp_path: Path, name: str) -> None:
     table = in_order(seed=len(name))
-    assert assert_same(spark.read.parquet(write(table, tmp_path / "t")), QUERIES[name], table, partition_by="s")
+    assert assert_same(read(spark, table, tmp_path / "t"), QUERIES[name], table, partition_by="s")
 
 
 @every_pair(keys=[None, "s"], after_match=["all", "skip_to_next", "skip_past_last"], output=["matches", "events", "count"])
 def test_outputs(spark: SparkSession, tmp_path: Path, keys: Any, after_match: Any, output: Any) -> None:
     table = in_order(300)
-    frame = spark.read.parquet(write(table, tmp_path / "t"))
+    frame = read(spark, table, tmp_path / "t")
     options = {"partition_by": keys, "output": output, "after_match": after_match}
     ties = {"ties": "position"} if after_match == "skip_past_last" else {}
-    assert_same_types(frame, QUERIES["next"], **options, **ties)
-    assert assert_same(frame, QUERIES["next"], table, **options, **ties)
+    assert assert_same(frame, QUERIES["next"], table, typed=True, **options, **ties)
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
 def test_slices_with_many_matches_far_from_their_borders(spark: SparkSession, tmp_path: Path, output: Any) -> None:
-    frame = spark.read.parquet(write(in_order(900), tmp_path / "t", group=100))
+    frame = read(spark, in_order(900), tmp_path / "t", group=100)
     options = {"partition_by": "k", "after_match": "skip_past_last", "ties": "position"}
     assert assert_same(frame, "PATTERN SEQ(A a, B b) WITHIN 5", output=output, **options)
 
@@ -114,14 +115,14 @@ def test_one_piece_answers_everything(spark: SparkSession, tmp_path: Path, monke
     monkeypatch.setattr(file_pieces, "FEWEST_ROWS", ROWS)
     monkeypatch.setattr(file_pieces, "ROWS_OF_START", ROWS)
     table = in_order()
-    frame = spark.read.parquet(write(table, tmp_path / "t"))
+    frame = read(spark, table, tmp_path / "t")
     for query in (QUERIES["next"], QUERIES["both"], "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", INTERVALS, "PATTERN SEQ(A a, D d)"):
         found = cep.gpu_match(frame, query, scan="files", partition_by="s")
         assert as_set(found.toArrow()) == as_set(matched_here(frame, query, rows=table, partition_by="s"))
 
 
 def test_projections_and_filters_of_the_frame(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
+    frame = read(spark, in_order(), tmp_path / "t")
     shown = frame.where("k IS NOT NULL AND (type IN ('A', 'B') OR n >= 100) AND NOT n = 7")
     shown = shown.select(F.col("n").alias("number"), F.col("ts").alias("when"), "type", F.col("s").alias("key"))
     assert assert_same(shown, "PATTERN SEQ(A a, B b) WHERE a.number < b.number WITHIN 6", timestamp="when", partition_by="key")
@@ -140,8 +141,7 @@ def test_folders_of_a_key_are_whole_streams(spark: SparkSession, tmp_path: Path,
     table = in_order(200)
     words = pc.choose(table["k"].fill_null(0), pa.scalar("a b"), pa.scalar("x/y=%"), pa.scalar("ü"))
     frame = spark.read.parquet(folders(table.append_column("word", words), tmp_path / "t", key))
-    assert_same_types(frame, query, partition_by=key)
-    assert assert_same(frame, query, partition_by=key)
+    assert assert_same(frame, query, typed=True, partition_by=key)
     assert assert_same(frame.where(f"{key} IS NOT NULL"), query, partition_by=key, output="count")
 
 
@@ -158,7 +158,7 @@ def test_row_groups_that_share_a_key_are_no_whole_streams(spark: SparkSession, t
     table = streams(400, 3).filter(pc.field("s").is_valid()).sort_by("s")
     report = cep.RunReport()
     cep.gpu_match(
-        spark.read.parquet(write(table, tmp_path / "t", group=15)), "PATTERN SEQ(A a, C c) WITHIN 4 EVENTS",
+        read(spark, table, tmp_path / "t", group=15), "PATTERN SEQ(A a, C c) WITHIN 4 EVENTS",
         partition_by="s", scan="files", report=report,
     )  # fmt: skip
     assert "by a hash of keys" in report.scan
@@ -182,7 +182,7 @@ def reason(frame: DataFrame, query: str = QUERIES["next"], **options: Any) -> st
 
 
 def test_what_is_no_scan_is_spark_s(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
+    frame = read(spark, in_order(), tmp_path / "t")
     assert "Limit" in reason(frame.limit(300))
     assert "node Sample" in reason(frame.sample(0.5, seed=1))
     assert "is computed" in reason(frame.withColumn("n", F.col("n") + 1), "PATTERN SEQ(A a, B b) WHERE a.n < b.n WITHIN 6")
@@ -201,19 +201,18 @@ def test_what_is_no_scan_is_spark_s(spark: SparkSession, tmp_path: Path) -> None
     with told(spark, "spark.sql.files.ignoreCorruptFiles", "true"):
         assert "ignoreCorruptFiles" in reason(frame)
     assert "ignoremissingfiles" in reason(spark.read.option("ignoreMissingFiles", True).parquet(str(tmp_path / "t")))
-    csv = str(tmp_path / "csv")
-    frame.write.csv(csv, header=True)
-    assert "CSVFileFormat" in reason(spark.read.csv(csv, header=True, inferSchema=True))
+    csv.write_csv(in_order(), tmp_path / "events.csv")
+    assert "CSVFileFormat" in reason(spark.read.schema(frame.schema).csv(str(tmp_path / "events.csv"), header=True))
 
 
 def test_times_in_no_order_are_spark_s(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_pieces, "DEAREST", 1.5)
-    frame = spark.read.parquet(write(streams(ROWS, 1), tmp_path / "t"))
+    frame = read(spark, streams(ROWS, 1), tmp_path / "t")
     assert "times overlap so much" in reason(frame)
 
 
 def test_few_rows_are_spark_s_unless_asked_for(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
+    frame = read(spark, in_order(), tmp_path / "t")
     report = cep.RunReport()
     cep.gpu_match(frame, QUERIES["next"], report=report)
     assert "fewer than 65,536 rows" in report.scan
@@ -226,12 +225,12 @@ def test_few_rows_are_spark_s_unless_asked_for(spark: SparkSession, tmp_path: Pa
 ])  # fmt: skip
 def test_faults(spark: SparkSession, tmp_path: Path, options: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        cep.gpu_match(spark.read.parquet(write(in_order(), tmp_path / "t")), QUERIES["next"], **options)
+        cep.gpu_match(read(spark, in_order(), tmp_path / "t"), QUERIES["next"], **options)
 
 
 def test_what_was_read_is_reported(spark: SparkSession, tmp_path: Path) -> None:
     table = in_order().set_column(1, "type", pa.array(["A", "B"] * 100 + ["C"] * 200))
-    frame = spark.read.parquet(write(table, tmp_path / "t", files=1, group=50))
+    frame = read(spark, table, tmp_path / "t", files=1, group=50)
     report = cep.RunReport()
     found = cep.gpu_match(frame, "PATTERN SEQ(A a, B b) WITHIN 1", scan="files", report=report)
     assert found.count() > 0
@@ -253,7 +252,7 @@ def test_slices_are_even_without_row_groups_that_no_match_needs(
 ) -> None:
     monkeypatch.setattr(file_pieces, "PIECES_PER_CORE", 4)
     table = in_order().set_column(1, "type", pa.array(["C"] * 240 + ["A", "B"] * 80))
-    frame = spark.read.parquet(write(table, tmp_path / "t", files=2, group=20))
+    frame = read(spark, table, tmp_path / "t", files=2, group=20)
     query = "PATTERN SEQ(A a, B b) WITHIN 1"
     found = pieces_of(frame, query)
     assert found.told.endswith("of 2 files with 20 row groups and 400 rows, without 12 in which no event bears on a match")
@@ -268,7 +267,7 @@ def test_row_groups_far_from_rare_events_are_left_out(spark: SparkSession, tmp_p
     types = np.array(["A", "B"] * 200)
     types[[45, 46, 355]] = "R"
     table = in_order().set_column(1, "type", pa.array(types))
-    frame = spark.read.parquet(write(table, tmp_path / "t", files=2, group=10))
+    frame = read(spark, table, tmp_path / "t", files=2, group=10)
     query = "PATTERN SEQ(A a, R r) WITHIN 1"
     groups = pieces_of(frame, query).footers.groups
     assert 2 <= len(groups) < 20
@@ -282,12 +281,12 @@ def test_row_groups_of_negated_events_are_kept(spark: SparkSession, tmp_path: Pa
     types = np.array(["D"] * 400)
     types[40:70] = ["A"] * 10 + ["C"] * 10 + ["R"] * 10
     table = in_order().set_column(1, "type", pa.array(types)).set_column(0, "ts", pa.array(range(400)))
-    frame = spark.read.parquet(write(table, tmp_path / "t", files=1, group=10))
+    frame = read(spark, table, tmp_path / "t", files=1, group=10)
     assert pieces_of(frame, f"PATTERN {query} WITHIN 30").footers.groups.group.tolist() == groups
 
 
 def test_nothing_is_found_where_all_row_groups_are_left_out(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.read.parquet(write(in_order(), tmp_path / "t"))
+    frame = read(spark, in_order(), tmp_path / "t")
     for options in ({"output": "count"}, {"output": "count", "partition_by": "s"}, {}):
         found = [cep.gpu_match(frame, "PATTERN SEQ(A a, Z z) WITHIN 1", scan=scan, **options) for scan in ("files", "spark")]
         assert as_set(found[0].toArrow()) == as_set(found[1].toArrow())
@@ -303,7 +302,7 @@ def pieces_of(frame: DataFrame, query: str) -> DividedFiles:
 def test_rows_without_a_time(spark: SparkSession, tmp_path: Path, nulls: str) -> None:
     table = in_order()
     times = pa.array([None if place % 50 == 3 else time for place, time in enumerate(table["ts"].to_pylist())], pa.int64())
-    frame = spark.read.parquet(write(table.set_column(0, "ts", times), tmp_path / "t"))
+    frame = read(spark, table.set_column(0, "ts", times), tmp_path / "t")
     if nulls == "drop":
         assert assert_same(frame, QUERIES["both"], partition_by="s", nulls=nulls)
         return
@@ -322,14 +321,13 @@ def test_times(spark: SparkSession, tmp_path: Path, kind: pa.DataType) -> None:
     query = QUERIES["both"].replace("WITHIN 6", f"WITHIN 6{unit.replace(' us', ' seconds')}")
     if kind == pa.timestamp("us"):
         whole = pc.multiply(whole, 1_000_000)
-    frame = spark.read.parquet(write(table.set_column(0, "ts", whole.cast(kind)), tmp_path / "t"))
+    frame = read(spark, table.set_column(0, "ts", whole.cast(kind)), tmp_path / "t")
     query = query.replace(" s", " seconds") if unit == " s" else query
-    assert_same_types(frame, query, partition_by="s")
-    assert assert_same(frame, query, partition_by="s")
+    assert assert_same(frame, query, typed=True, partition_by="s")
 
 
 def test_little_memory_splits_streams_and_slices(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.read.parquet(write(in_order(2_000), tmp_path / "t", group=100))
+    frame = read(spark, in_order(2_000), tmp_path / "t", group=100)
     assert assert_same(frame, QUERIES["next"], partition_by="s", worker_memory=40_000)
 
 
@@ -340,14 +338,14 @@ def test_text_that_comes_as_dictionaries(spark: SparkSession, tmp_path: Path, me
     random = np.random.default_rng(5)
     users = pa.DictionaryArray.from_arrays(random.integers(0, 900, rows), [f"user {number}" for number in range(900)])
     table = pa.table({"ts": range(rows), "type": random.choice(list("ABCD"), rows), "user": users.cast(pa.string())})
-    frame = spark.read.parquet(write(table, tmp_path / "t", files=1, group=70_000))
+    frame = read(spark, table, tmp_path / "t", files=1, group=70_000)
     query = "PATTERN SEQ(A a, B b) WITHIN 60"
     assert len(assert_same(frame.where("user <> 'user 7'"), query, partition_by="user", worker_memory=memory)) > 100
 
 
 def test_footers_of_many_files_are_read_by_a_job(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_footers, "MOST_ON_DRIVER", 2)
-    assert assert_same(spark.read.parquet(write(in_order(), tmp_path / "t", files=5)), QUERIES["next"], partition_by="s")
+    assert assert_same(read(spark, in_order(), tmp_path / "t", files=5), QUERIES["next"], partition_by="s")
 
 
 def test_a_file_that_changes_is_named(spark: SparkSession, tmp_path: Path) -> None:
@@ -378,7 +376,7 @@ def test_a_broken_footer_is_named_at_the_call(spark: SparkSession, tmp_path: Pat
 
 
 def test_no_rows(spark: SparkSession, tmp_path: Path) -> None:
-    frame = spark.read.parquet(write(in_order().slice(0, 0), tmp_path / "t"))
+    frame = read(spark, in_order().slice(0, 0), tmp_path / "t")
     for output, keys, rows in (("matches", "s", 0), ("count", None, 1), ("events", None, 0)):
         found = cep.gpu_match(frame, QUERIES["next"], scan="files", output=output, partition_by=keys)
         assert len(found.collect()) == rows
