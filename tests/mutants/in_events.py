@@ -76,6 +76,13 @@ EVENTS = (
         ("tests/engine/events/test_stream_keys.py", CONFORMANCE),
     ),
     Fault(
+        "keys-of-kept-rows-in-another-order",
+        "gpu_cep/engine/events/stream_keys.py",
+        "codes[rows] = found.codes",
+        "codes[rows] = found.codes[::-1]",
+        ("tests/engine/input/test_joined_texts.py",),
+    ),
+    Fault(
         "keys-of-two-columns-collide",
         "gpu_cep/engine/events/stream_keys.py",
         "left.astype(xp.int64) * right_count + right, ",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from gpu_cep.analysis.types import Kind
-from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.input.event_columns import EventColumns
+from gpu_cep.engine.events.matches import Indices, Rows
+from gpu_cep.engine.input.buffers import new_values
+from gpu_cep.engine.input.event_columns import FEW_OF_MANY, EventColumns
 from gpu_cep.engine.input.few_texts import FewTexts
 from gpu_cep.engine.input.machine_values import Array, dense_rank, distinct_codes
 from gpu_cep.engine.input.pieces import Pieces
@@ -68,6 +70,26 @@ def encode_keys(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
     return columns.once("stream keys", keys, lambda: _encode_columns(columns, keys))
 
 
+def encode_keys_of_rows(columns: EventColumns, keys: tuple[int, ...], parts: Sequence[Rows]) -> StreamKeys:
+    """Return stream codes for the rows of all `parts`, which ascend; those of other rows are arbitrary.
+
+    Only a single key of text with many distinct values is encoded at these rows alone, if they are few.
+    """
+    unread = columns.texts.many_unread(keys[0]) if _are_few_texts(columns, keys, parts) else None
+    if unread is None:
+        return encode_keys(columns, keys)
+    rows = np.concatenate(parts)
+    found = columns.texts.at(unread, rows)
+    codes = new_values(len(columns), np.int32)
+    codes[rows] = found.codes
+    return _of_texts(Pieces.of([codes]), found.values, len(columns), None)
+
+
+def _are_few_texts(columns: EventColumns, keys: tuple[int, ...], parts: Sequence[Rows]) -> bool:
+    """Return whether the key is a single column of text, and the parts have few of all rows."""
+    return len(keys) == 1 and columns.type(keys[0]).kind is Kind.STRING and sum(map(len, parts)) * FEW_OF_MANY <= len(columns)
+
+
 def _encode_columns(columns: EventColumns, keys: tuple[int, ...]) -> StreamKeys:
     if not keys:
         return StreamKeys(None, 1, np.zeros(1, np.int64), ascends=True)
@@ -81,10 +103,7 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
     """Return codes for one key column."""
     if columns.type(column).kind is Kind.STRING:
         codes, distinct = columns.texts.code_pieces(column)
-        # the last code is NULL's
-        count, few = len(distinct) + 1, columns.texts.few_texts(column, distinct)
-        ranked = _are_ranked(count, len(columns)) or ascends(distinct, few)
-        return StreamKeys(codes, count, text_ranks(distinct, few) if ranked else None)
+        return _of_texts(codes, distinct, len(columns), columns.texts.few_texts(column, distinct))
     values = columns.key_values(column)
     if values.dtype.kind == "f" or not len(values):
         return _by_dictionary(columns, column)
@@ -93,6 +112,13 @@ def _encode_column(columns: EventColumns, column: int) -> StreamKeys:
         return _by_dictionary(columns, column)
     codes, count = shift_codes(np, values, low, high, columns.null_mask(column))
     return StreamKeys(Pieces.of([codes]), count, np.arange(count), ascends=True)
+
+
+def _of_texts(codes: Pieces, distinct: Values, events: int, few: FewTexts | None) -> StreamKeys:
+    """Return codes of text, of which the last one is NULL's, as stream codes of so many events; `few` as for :func:`ascends`."""
+    count = len(distinct) + 1
+    ranked = _are_ranked(count, events) or ascends(distinct, few)
+    return StreamKeys(codes, count, text_ranks(distinct, few) if ranked else None)
 
 
 def text_ranks(values: Values, few: FewTexts | None = None) -> Indices:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gpu_cep.engine.input.chunks import texts_at
 from gpu_cep.engine.input.text_codes import memory_of
 
 Rows = npt.NDArray[np.integer[Any]]
@@ -59,14 +60,7 @@ def _take(column: pa.ChunkedArray, rows: Rows, places: pa.Array) -> pa.ChunkedAr
     if not pa.types.is_dictionary(column.type) or not _are_many(column, len(rows)):
         return column.take(places)
     # Arrow would join all dictionaries first
-    begins = np.cumsum([0, *map(len, column.chunks)])
-    cuts = np.searchsorted(rows, begins).tolist()
-    parts = [
-        chunk.take(pa.array(rows[low:high] - begin)).dictionary_decode()
-        for chunk, begin, low, high in zip(column.chunks, begins, cuts[:-1], cuts[1:], strict=False)
-        if low < high
-    ]
-    return _encode(pa.chunked_array(parts, column.type.value_type), column.type)
+    return _encode(pa.chunked_array([texts_at(column, rows)]), column.type)
 
 
 def _are_many(column: pa.ChunkedArray, rows: int) -> bool:

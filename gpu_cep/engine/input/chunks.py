@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.pieces import FEWEST_ROWS
+
+Rows = npt.NDArray[np.integer[Any]]
 
 # Bytes of text that an array with offsets of 32 bits holds.
 MOST_TEXT = (1 << 31) - 1
@@ -61,19 +67,48 @@ def take_rows(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
 
 def take_few(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
     """Return the values of a column at few `rows`, NULL for a NULL row; chunks are not joined, and have one dictionary if any."""
-    numbers = (rows.fill_null(0) if rows.null_count else rows).to_numpy()
-    order, chunks = numbers.argsort(), column.chunks
-    ascending, begins = numbers[order], np.cumsum([0, *map(len, chunks)])
-    cuts = ascending.searchsorted(begins.astype(numbers.dtype))
-    inside = pa.array(ascending - begins[:-1].repeat(np.diff(cuts)))
+    return _take_in_any_order(rows, lambda ascending: pa.concat_arrays(_parts_at(column, ascending)))
+
+
+def take_few_texts(column: pa.ChunkedArray, rows: pa.Array) -> pa.Array:
+    """Return what :func:`take_few` does, of a column whose chunks have dictionaries of their own; these are not joined.
+
+    The dictionary of the result holds the values at these rows alone.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        These rows have more values than the column's codes number.
+    """
+    return _take_in_any_order(rows, partial(texts_at, column)).dictionary_encode().cast(column.type)
+
+
+def texts_at(column: pa.ChunkedArray, rows: Rows) -> pa.Array:
+    """Return the text of a column at ascending `rows` without a dictionary; of those of its chunks no other values are read."""
+    if not pa.types.is_dictionary(column.type):
+        return combine_chunks(pa.chunked_array(_parts_at(column, rows), column.type))
+    return combine_chunks(pa.chunked_array([part.dictionary_decode() for part in _parts_at(column, rows)], column.type.value_type))
+
+
+def _parts_at(column: pa.ChunkedArray, rows: Rows) -> list[pa.Array]:
+    """Return the values of a column at ascending `rows`, those of each chunk with some of them apart; there is one part at least."""
+    chunks, begins = column.chunks, np.cumsum([0, *map(len, column.chunks)])
+    cuts = rows.searchsorted(begins.astype(rows.dtype))
+    inside = pa.array(rows - begins[:-1].repeat(np.diff(cuts)))
     # the first part is there for no rows, too
-    parts = [chunks[0].slice(0, 0)] + [
+    return [chunks[0].slice(0, 0)] + [
         chunk.take(inside.slice(low, high - low)) for chunk, (low, high) in zip(chunks, pairwise(cuts.tolist()), strict=True) if low < high
     ]
+
+
+def _take_in_any_order(rows: pa.Array, taken: Callable[[Rows], pa.Array]) -> pa.Array:
+    """Return the values at `rows`, NULL for a NULL row, where `taken` gives those at ascending ones."""
+    numbers = (rows.fill_null(0) if rows.null_count else rows).to_numpy()
+    order = numbers.argsort()
     places = np.empty(len(rows), np.int64)
     places[order] = np.arange(len(rows))
     nulls = rows.is_null().to_numpy(zero_copy_only=False) if rows.null_count else None
-    return pa.concat_arrays(parts).take(pa.array(places, mask=nulls))
+    return taken(numbers[order]).take(pa.array(places, mask=nulls))
 
 
 def take_present(array: pa.Array, rows: pa.Array) -> pa.Array:

@@ -14,7 +14,7 @@ from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.computed_columns import ComputedColumn, ComputedMembership
 from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.buffers import values_at
-from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, take_few, take_present, take_rows
+from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, take_few, take_few_texts, take_present, take_rows
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.joined_texts import one_array
@@ -32,6 +32,8 @@ Result = TypeVar("Result")
 
 # So many times what it costs to copy a value of a column does it cost to find one in its chunks.
 _DEARER = 128
+# Text of many distinct values is encoded at some rows alone if they are at most this share of all.
+FEW_OF_MANY = 4
 
 
 @dataclass
@@ -108,10 +110,13 @@ class EventColumns:
     def prepare(self, wanted: Iterable[int], in_pieces: Iterable[int], keys: Iterable[int], threads: int) -> None:
         """Join the chunks of the `wanted` columns on the host, and encode the `keys`, several columns at a time.
 
-        Columns that are read `in_pieces` are joined only if they must be.
+        Columns that are read `in_pieces` are joined only if they must be. Keys of many distinct values are left as they are.
         """
-        encoded = {column: self.texts.code_pieces for column in keys if self.type(column).kind is Kind.STRING}
-        loads = {**dict.fromkeys(in_pieces, self._load), **dict.fromkeys([*keys, *wanted], self.arrow), **encoded}
+        texts = {column for column in keys if self.type(column).kind is Kind.STRING}
+        unread = {column for column in texts if self.texts.many_unread(column) is not None}
+        encoded = dict.fromkeys(texts - unread, self.texts.code_pieces)
+        whole = dict.fromkeys([*(column for column in keys if column not in unread), *wanted], self.arrow)
+        loads = {**dict.fromkeys(in_pieces, self._load), **whole, **encoded}
         plain = [column for column in loads if column < len(self.query.schema.attributes) and self.resident(column) is None]
         spread(lambda column: loads[column](column), plain, threads)
 
@@ -182,6 +187,9 @@ class EventColumns:
         try:
             if apart is not None:
                 return take_few(apart, rows)
+            unread = self._unread_texts_for(column, len(rows))
+            if unread is not None:
+                return take_few_texts(unread, rows)
             array = self.arrow(column)
             if array.type == own:
                 return take_present(array, rows)
@@ -202,6 +210,14 @@ class EventColumns:
             return None
         joined = source.type != self.schema.field(column).type
         return None if joined or (pa.types.is_dictionary(source.type) and not self.texts.long_chunks(column)) else source
+
+    def _unread_texts_for(self, column: int, rows: int) -> pa.ChunkedArray | None:
+        """Return the chunks of a column with dictionaries of their own, which are not joined for so few rows; None if they are."""
+        if self.type(column).kind is not Kind.STRING or rows * FEW_OF_MANY > len(self):
+            return None
+        source = self.texts.many_unread(column)
+        kept = source is not None and source.type == self.schema.field(column).type and pa.types.is_dictionary(source.type)
+        return source if kept else None
 
     def value(self, column: int, row: int) -> object:
         """Return the value in one row, for messages."""
@@ -294,14 +310,12 @@ class EventColumns:
         return self.arrow(column).is_null().to_numpy(zero_copy_only=False) if self.null_count(column) else None
 
     def null_count(self, column: int) -> int:
-        """Return how many values of the column are NULL.
+        """Return how many values of the column are NULL; its chunks are not joined for that.
 
-        Its chunks are not joined for that unless they have different dictionaries.
+        No dictionary has NULL for a value.
         """
         source = self.chunks(column)
-        if source is None or (pa.types.is_dictionary(source.type) and not self.texts.long_chunks(column)):
-            return int(self.arrow(column).null_count)
-        return int(source.null_count)
+        return int(self.arrow(column).null_count if source is None else source.null_count)
 
     def chunks(self, column: int) -> pa.ChunkedArray | None:
         """Return a column of the host as it came; None if it is computed, on a device, or joined already."""

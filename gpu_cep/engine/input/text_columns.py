@@ -10,11 +10,20 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpu_cep.engine.input.chunks import chunks_of, is_long
+from gpu_cep.engine.input.chunks import Rows, chunks_of, is_long, texts_at
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentText
 from gpu_cep.engine.input.few_texts import FewTexts, few_texts
 from gpu_cep.engine.input.pieces import Pieces
-from gpu_cep.engine.input.text_codes import Codes, SharedDictionary, are_distinct, codes_of, dictionaries_of, encode_text, share_dictionary
+from gpu_cep.engine.input.text_codes import (
+    Codes,
+    SharedDictionary,
+    are_distinct,
+    are_many,
+    codes_of,
+    dictionaries_of,
+    encode_text,
+    share_dictionary,
+)
 from gpu_cep_kernels.compile.launch import threads_for, threads_of
 
 Result = TypeVar("Result")
@@ -118,6 +127,21 @@ class TextColumns(NamedTuple):
             self.kept.long_chunks[column] = self._find_long_chunks(column) if elsewhere is None else elsewhere.long_chunks(column)
         return self.kept.long_chunks[column]
 
+    def many_unread(self, column: int) -> pa.ChunkedArray | None:
+        """Return a text column of many distinct values as it came; None if it is joined or encoded, or has one dictionary.
+
+        To encode such a column costs more than all else that a query does with it, so that only the rows that matter are to be.
+        Columns that queries share are encoded once for all of them, and columns that share a dictionary as a whole.
+        """
+        source = None if self._groups_of(column) or self._elsewhere(column) is not None else self.columns.chunks(column)
+        if source is None or column in self.kept.own or not source.num_chunks or self.long_chunks(column) is not None:
+            return None
+        return source if self.columns.once("many texts", (column,), lambda: _has_many_texts(source)) else None
+
+    def at(self, source: pa.ChunkedArray, rows: Rows) -> Codes:
+        """Return codes of text at ascending `rows`, for a dictionary of the values there; `source` is of :meth:`many_unread`."""
+        return encode_text(texts_at(source, rows), threads_for(len(rows), threads_of(self.columns.threads)))
+
     def shared_places(self, column: int) -> npt.NDArray[np.int32] | None:
         """Return the codes in a shared dictionary of the column's own values and, last, of NULL.
 
@@ -172,3 +196,11 @@ class TextColumns(NamedTuple):
         """Return the texts that hold a column of the table for all queries; None if they are these."""
         shared = self.columns.elsewhere(column)
         return None if shared is None else shared.texts
+
+
+def _has_many_texts(source: pa.ChunkedArray) -> bool:
+    """Return whether text is plain or has different dictionaries, of many distinct values in all."""
+    if not pa.types.is_dictionary(source.type):
+        return are_many(source)
+    first, *others = dictionaries_of(source.chunks)
+    return not all(own.equals(first) for own in others) and are_many(pa.chunked_array([first, *others]))

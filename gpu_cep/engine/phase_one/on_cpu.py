@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpu_cep.engine.events.stream_keys import encode_keys
+from gpu_cep.engine.events.stream_keys import encode_keys_of_rows
 from gpu_cep.engine.input.times import load_pieces_of_times
 from gpu_cep.engine.phase_one.label_events import label_events, prepare_columns
 from gpu_cep.engine.phase_one.order_events import order_events
@@ -28,7 +28,7 @@ def order_on_cpu(run: Run) -> PhaseOne:
     with profile.stage("labels"):
         labelled = label_near_rare(plan, columns, run.tables, times, threads) or label_events(plan, columns, threads)
     with profile.stage("keys"):
-        keys = encode_keys(columns, plan.stream_keys)
+        keys = encode_keys_of_rows(columns, plan.stream_keys, labelled.rows)
     with profile.stage("order"):
         ordered = order_events(plan, columns, times, labelled, keys, threads)
     profile.add("filtered", len(ordered.rows))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from unittest.mock import patch
 
 import pyarrow as pa
@@ -10,14 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.input import chunks, joined_texts, text_codes
+from gpu_cep.engine.events import stream_keys
+from gpu_cep.engine.input import chunks, event_columns, joined_texts, text_codes, text_columns
 from gpu_cep.engine.input.joined_texts import join_texts, one_array
+from gpu_cep.keywords import make_options
+from gpu_cep.plan.settings import Settings
+from gpu_cep.queries.plans import make_plan
 
 TEXTS = st.sampled_from(["", "A", "B", "C", "Zürich", "a longer text"])
 INDEX_TYPES = [pa.int8(), pa.uint8(), pa.int16(), pa.int32(), pa.uint32(), pa.int64()]
 KINDS = st.builds(pa.dictionary, st.sampled_from(INDEX_TYPES), st.sampled_from([pa.string(), pa.large_string()]), st.booleans())
 # Which numbers of values are joined by hashes: all, or none.
 MANY = {True: {"_LONG": 0, "_MANY": 0}, False: {"_LONG": 1 << 18}}
+# All rows are few enough for their text to be encoded apart, whatever the share of those that matter; or none are.
+FEW = {True: 0, False: 1 << 40}
 SHARED = ["A", "B", "Zürich"]
 
 
@@ -87,12 +95,53 @@ ASKED = [
 
 
 @pytest.mark.filterwarnings("ignore::gpu_cep.AbsentValueWarning")
-@given(chunked(), st.sampled_from(ASKED), st.booleans())
-def test_chunks_match_as_plain_text_does(column, text, many):
+@given(chunked(), st.sampled_from(ASKED), st.booleans(), st.booleans(), st.integers(1, 2))
+def test_chunks_match_as_plain_text_does(column, text, many, few, threads):
     events = pa.table({"ts": range(len(column)), "k": column, "type": column})
     plain = events.cast(pa.schema([("ts", pa.int64()), ("k", column.type.value_type), ("type", column.type.value_type)]))
     for output in ("matches", "events", "count"):
-        with patch.multiple(text_codes, **MANY[many]):
-            found = cep.match(events, text, output=output)
         expected = cep.match(plain, text, output=output)
-        assert found.to_pylist() == expected.to_pylist()
+        with patch.multiple(text_codes, **MANY[many]), few_rows(few):
+            for given_events in (events, plain):
+                found = cep.match(given_events, text, output=output, threads=threads)
+                assert found.schema.names == expected.schema.names
+                assert found.to_pylist() == expected.to_pylist()
+
+
+@contextmanager
+def few_rows(few: bool) -> Iterator[None]:
+    """Let any rows be few, or none."""
+    with patch.object(stream_keys, "FEW_OF_MANY", FEW[few]), patch.object(event_columns, "FEW_OF_MANY", FEW[few]):
+        yield
+
+
+@pytest.mark.parametrize("dictionary", [True, False])
+def test_keys_of_rows_without_a_label_are_not_encoded(dictionary):
+    batches = [pa.array([f"key {number % 7} {batch % 2}" for number in range(batch, batch + 10)]) for batch in range(4)]
+    keys = pa.chunked_array([batch.dictionary_encode() if dictionary else batch for batch in batches])
+    types = pa.array(["A" if row % 5 == 0 else "B" if row % 5 == 2 else "N" for row in range(len(keys))])
+    events = pa.table({"ts": range(len(keys)), "k": keys, "type": types})
+    text = "PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 40"
+    expected = cep.match(events, text, output="indices")
+    sizes = []
+
+    def encode(array, threads=1):
+        sizes.append(len(array))
+        return encode_text(array, threads)
+
+    encode_text = text_codes.encode_text
+    with patch.multiple(text_codes, **MANY[True]), few_rows(True), patch.object(text_columns, "encode_text", encode):
+        found = cep.match(events, text, output="indices")
+    assert found.equals(expected)
+    assert found.num_rows
+    assert sizes == [16]
+
+
+def test_nulls_are_counted_without_joining_chunks():
+    codes = pa.array([0, 1, None])
+    keys = pa.chunked_array([pa.DictionaryArray.from_arrays(codes, pa.array(values)) for values in (["A", "B"], ["C", "A"])])
+    events = pa.table({"ts": range(len(keys)), "k": keys})
+    plan = make_plan("PARTITION BY k PATTERN SEQ(a, b) WITHIN 3", events.schema, make_options(), Settings())
+    columns = event_columns.EventColumns(events, plan.query, threads=1)
+    assert columns.null_count(1) == 2
+    assert columns.chunks(1) is not None

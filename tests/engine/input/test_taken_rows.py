@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from gpu_cep.engine.input.arrow_arrays import masked_array
-from gpu_cep.engine.input.chunks import take_few, take_present
+from gpu_cep.engine.input.chunks import take_few, take_few_texts, take_present, texts_at
 
 _SIZE = 21
 _NUMBERS = np.arange(_SIZE) * 7 - 30
@@ -75,3 +75,22 @@ def test_no_rows_of_no_events_are_taken():
     rows = masked_array(np.empty(0, np.int64), np.empty(0, np.bool_))
     assert len(take_present(pa.array([], pa.int64()), rows)) == 0
     assert take_present(pa.array([], pa.int64()), pa.array([None], pa.int64())).null_count == 1
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64])
+@pytest.mark.parametrize("missing", _MISSING)
+@pytest.mark.parametrize("ordered", [False, True])
+def test_text_is_taken_from_chunks_with_dictionaries_of_their_own(ordered, missing, kind):
+    text, borders = pa.array([None if row % 8 == 7 else f"t{row % 5}" for row in range(_SIZE)]), [0, 0, 5, 6, 6, 17, _SIZE]
+    own = [text[low:high].dictionary_encode().cast(pa.dictionary(pa.int8(), pa.string(), ordered)) for low, high in pairwise(borders)]
+    chunks = pa.chunked_array(own)
+    for few in (0, 1, 40):
+        numbers = np.random.default_rng(few).integers(0, _SIZE, few).astype(kind)
+        rows = masked_array(numbers, _MISSING[missing][:few])
+        taken = take_few_texts(chunks, rows)
+        taken.validate(full=True)
+        assert taken.type == chunks.type
+        assert taken.to_pylist() == text.take(rows).to_pylist()
+        assert set(taken.dictionary.to_pylist()) == set(taken.drop_null().to_pylist())
+        for column in (chunks, pa.chunked_array([text[low:high] for low, high in pairwise(borders)])):
+            assert texts_at(column, np.sort(numbers)).equals(text.take(pa.array(np.sort(numbers))))
