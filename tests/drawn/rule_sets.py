@@ -62,7 +62,7 @@ def typed_rule_sets(draw: st.DrawFn, max_size: int = 24) -> RuleCase:
 
 # What rules of a family may compare with constants, and what they have in common.
 HOLES = ("", " AND a.x > {0}", " AND {0} >= b.x", " AND a.x < {0} AND b.k <> {1}", " AND b.y > {0}.5", " AND a.s = 'x' AND b.y <= {0}")
-COMMON = ("", " AND a.x < b.x", " AND a.x + b.x > 1", " AND [k]")
+COMMON = ("", " AND a.x < b.x", " AND a.x + b.x > 1", " AND [k]", " AND max(a.x) < 3 AND (a.s LIKE 'x%' OR b.x > 0)")
 
 
 @st.composite

@@ -36,12 +36,14 @@ def may_drop_rows(family: Family) -> bool:
 def keep_near_candidates(given: FamilyRows, threads: int, profile: Profile) -> FamilyRows:
     """Return the rows that lie in a candidate window of some member; `profile` receives the counts and seconds of each stage."""
     family, labels = given.family, weakest_labels(given)
-    planned = replace(plan(paired_query(family, by_member=False), family.plan.settings), layout=BankLayout())
+    whole = plan(paired_query(family, by_member=False), family.plan.settings)
+    # windows are found by labels and times: no values are gathered for conditions
+    planned = replace(whole, layout=BankLayout())
     times, missing = times_at(given.columns, planned.query.timestamp, given.rows)
     chosen = np.flatnonzero((labels != 0) & ~missing)
     columns, ordered = order_rows(planned, given.columns, given.rows[chosen], labels[chosen], times[chosen], threads, profile)
     budget = Budget(None, None, lambda: Footprint(0, 0), lambda: 0)
-    run = EventRun(planned, columns, matcher_tables(planned, columns), EVERY_MATCH, budget, threads, profile)
+    run = EventRun(planned, columns, matcher_tables(whole, columns), EVERY_MATCH, budget, threads, profile)
     kept = np.zeros(len(chosen), np.bool_)
     kept[ordered.rows[_in_candidates(run, ordered)]] = True
     return given.take(chosen[kept])
