@@ -208,11 +208,12 @@ def _constraints(query: IntervalQuery, options: Options, scope: Scope) -> Iterat
             relations = frozenset(_relation(relation, pair, options, scope) for relation in constraint.alternatives)
             pairs.setdefault(pair, []).append((constraint, relations))
     for (left, right), parts in pairs.items():
-        relations = frozenset.intersection(*(relations for _, relations in parts))
+        shared = frozenset.intersection(*(relations for _, relations in parts))
+        allowed = tuple(relation for relation in RELATIONS if relation in shared)
         text = " AND ".join(format_constraint(constraint) for constraint, _ in parts)
-        if not relations:
+        if not allowed:
             scope.faults.error(f"no relation satisfies all of {text}", parts[-1][0].span)
-        yield BoundConstraint(left, right, relations, text, parts[0][0].span)
+        yield BoundConstraint(left, right, allowed, text, parts[0][0].span)
 
 
 def _pair(constraint: Constraint, scope: Scope) -> tuple[int, int] | None:

@@ -30,13 +30,13 @@ class BoundConstraint:
     """The constraint on two situations (Definition 10).
 
     `left`, `right`: their numbers; `left` is the smaller one.
-    `relations`: the allowed relations of left to right, by their names in Table 1.
+    `relations`: the allowed relations of left to right, by their names in Table 1 and in its order, so that plans are written alike.
     `text`: what the query says of the two, for messages and explain.
     """
 
     left: int
     right: int
-    relations: frozenset[str]
+    relations: tuple[str, ...]
     text: str
     span: Span | None = None
 

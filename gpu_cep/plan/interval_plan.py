@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpu_cep.analysis.bound_intervals import BoundIntervals
 from gpu_cep.plan.event_plan import EventPlan, Plan
 
-INTERVAL_PLAN_VERSION = 5
+INTERVAL_PLAN_VERSION = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,6 +23,8 @@ _BUCKET_STATE = "spark_glue/gpu_cep_spark/streaming/state.py"
 _OF_QUERIES = "spark_glue/gpu_cep_spark/streaming/rule_states.py"
 _LONG_STREAMS, _CLOCK = ("tests/api/streams/test_long_streams.py",), ("tests/api/streams/test_clock.py",)
 _SESSIONS, _SILENT_KEYS = f"{_STREAMING}/sessions.py", ("tests/api/streams/test_silent_keys.py",)
+_DETECTED = ("tests/api/streams/test_detected_at.py",)
+_IN_ORDER, _PLANNER = "tuple(relation for relation in RELATIONS if relation in shared)", ("tests/plan/test_planner.py",)
 _DISJOINT, _HELD_MATCHES = "gpu_cep/engine/slices/disjoint.py", "gpu_cep/engine/slices/held_matches.py"
 _HELD = ("tests/engine/slices/test_held_matches.py",)
 _OUTPUTS, _BATCHES = ("tests/api/streams/test_outputs.py",), ("tests/api/streams/test_event_batches.py",)
@@ -30,7 +32,10 @@ _OUTPUTS, _BATCHES = ("tests/api/streams/test_outputs.py",), ("tests/api/streams
 STREAMS = (
     Fault("quantified-end-reported-at-once", _CERTAINTY, " or _ends_quantified(plan, branch)", "", _STREAM),
     Fault("open-negation-reported-at-once", _CERTAINTY, "any(not negation.before for", "any(False for", _STREAM),
-    Fault("window-over-a-tick-early", _OPEN, "later = following(watermark)", "later = following(following(watermark))", _STREAM),
+    Fault("window-over-a-tick-early", _OPEN, "window_begin(later, window)", "window_begin(following(later), window)", _STREAM),
+    Fault("what-comes-at-infinity-comes-again", "gpu_cep/engine/streaming/state.py", " or self.watermark == math.inf", "", _CLOCK),
+    Fault("situations-planned-otherwise-in-another-process", "gpu_cep/analysis/bind_intervals.py", _IN_ORDER, "tuple(shared)", _PLANNER),
+    Fault("a-float-window-over-a-rounding-late", _OPEN, " and math.isfinite(later):", " and math.isnan(later):", _DETECTED),
     Fault("last-match-reported-twice", "gpu_cep/engine/input/ticks.py", "max(EARLIEST, time + 1)", "max(EARLIEST, time)", _STREAM),
     Fault("event-at-the-watermark-in-time", _STEPS, "in_time = times > clock.watermark", "in_time = times >= clock.watermark", _CLOCK),
     Fault("matched-beyond-the-watermark", _HORIZON, " if until is None else count_until(state, until)", "", _STREAM),
@@ -200,7 +205,7 @@ STREAMS = (
     Fault(
         "situations-apart-are-given-up",
         f"{_STREAMING}/decisive.py",
-        "if not each.relations & _APART",
+        "if not _APART.intersection(each.relations)",
         "",
         _LONG_STREAMS,
     ),

@@ -37,7 +37,7 @@ def holds(relation: str, a: tuple[int, int], b: tuple[int, int]) -> bool:
 
 
 def constraint(left: int, right: int, relations: set[str]) -> BoundConstraint:
-    return BoundConstraint(left, right, frozenset(relations), f"{left} {relations} {right}")
+    return BoundConstraint(left, right, tuple(relations), f"{left} {relations} {right}")
 
 
 def can_hold(constraints: list[BoundConstraint], names: int) -> bool:

@@ -26,7 +26,7 @@ from gpu_cep.plan.interval_order import (
 
 
 def constraint(left: int, right: int, *relations: str) -> BoundConstraint:
-    return BoundConstraint(left, right, frozenset(relations or ("before",)), f"{left} and {right}")
+    return BoundConstraint(left, right, tuple(relations or ("before",)), f"{left} and {right}")
 
 
 CHAIN = (constraint(0, 1), constraint(1, 2), constraint(2, 3))

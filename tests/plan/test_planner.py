@@ -14,6 +14,7 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.keywords import make_options
+from gpu_cep.lang.ast_intervals import RELATIONS
 from gpu_cep.plan.event_plan import CodeProperty, ComparisonProperty, PlannedNegation, ProgramProperty, Spread
 from gpu_cep.plan.settings import PRUNING_STEPS, Settings, pruning_steps
 from gpu_cep.queries.plans import make_plan
@@ -199,6 +200,9 @@ def test_names_of_pruning_steps():
 
 TEXT = "PATTERN SEQ(A a, B b+) WHERE a.x < b.x AND b.s LIKE 'x%' AND b.y > 0.5 AND lower(a.s) = 'y' WITHIN 5 RETURN sum(b.x)"
 
+# All of these relations in one set: the order of a set of texts differs from process to process.
+SITUATIONS = "DEFINE A AS x > 1, B AS y > 0.5 PATTERN " + "; ".join(f"A {relation} B" for relation in RELATIONS) + " WITHIN 5"
+
 
 def test_plans_travel():
     plan = planned(TEXT)
@@ -214,22 +218,23 @@ import pyarrow as pa
 from gpu_cep.keywords import make_options
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
-schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(sys.argv[2])))
-print(make_plan(sys.argv[1], schema, make_options(partition_by=None, strategy=None), Settings()).fingerprint())
+schema = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(sys.argv[-1])))
+for text in sys.argv[1:-1]:
+    print(make_plan(text, schema, make_options(partition_by=None, strategy=None), Settings()).fingerprint())
 """
 
 
-def fingerprint_elsewhere(seed):
-    """The plan's fingerprint in a process with other hashes."""
-    command = [sys.executable, "-c", ELSEWHERE, TEXT, EVENTS.schema.serialize().to_pybytes().hex()]
+def fingerprints_elsewhere(seed, *texts):
+    """The plans' fingerprints in a process with other hashes."""
+    command = [sys.executable, "-c", ELSEWHERE, *texts, EVENTS.schema.serialize().to_pybytes().hex()]
     environment = {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=ROOT)
-    return done.stdout.strip()
+    return done.stdout.split()
 
 
 def test_a_fingerprint_is_the_same_in_every_process():
     # texts have other hashes there
-    assert fingerprint_elsewhere("1") == planned(TEXT).fingerprint()
+    assert fingerprints_elsewhere("1", TEXT, SITUATIONS) == [planned(text).fingerprint() for text in (TEXT, SITUATIONS)]
 
 
 @pytest.mark.parametrize("change", [("0.5", "0.25"), ("WITHIN 5", "WITHIN 6"), ("sum", "max"), ("'x%'", "'y%'"), ("B b+", "B b{2,}")])

@@ -95,7 +95,7 @@ def _level(bound: Sequence[int], name: int, constraints: Sequence[BoundConstrain
 def _seen_from_bound(constraint: BoundConstraint, name: int) -> tuple[int, frozenset[str]]:
     """Return the other name of a constraint, and the relations that the other has to `name`."""
     if constraint.right == name:
-        return constraint.left, constraint.relations
+        return constraint.left, frozenset(constraint.relations)
     return constraint.right, frozenset(RELATIONS[relation] for relation in constraint.relations)
 
 

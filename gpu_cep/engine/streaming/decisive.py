@@ -110,7 +110,7 @@ def _is_sequence_of_singles(plan: EventPlan, branch: PlannedBranch) -> bool:
 
 def _touch_all(plan: IntervalPlan) -> bool:
     """Return whether constraints by which two situations touch join all situations of a match."""
-    touching = [{each.left, each.right} for each in plan.query.constraints if not each.relations & _APART]
+    touching = [{each.left, each.right} for each in plan.query.constraints if not _APART.intersection(each.relations)]
     reached = {0}
     for _ in plan.query.variables:
         reached = reached.union(*(pair for pair in touching if pair & reached))
