@@ -40,7 +40,7 @@ _ARRIVAL = tuple(ArrivalOptions.__annotations__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Definition:
     """What a stream was made of: a query as text, the events' schema, and keywords by name."""
 
     query: str
@@ -115,7 +115,7 @@ class Stream:
         `schema` is none.
     """
 
-    __slots__ = ("_asked", "_came", "_live", "_profile", "_state", "_threads")
+    __slots__ = ("_came", "_definition", "_live", "_profile", "_state", "_threads")
 
     @takes_keywords(api.match, StreamOptions)
     def __init__(
@@ -135,7 +135,7 @@ class Stream:
         arrival = Arrival(lateness, late, every, idle=idle, time_to_live=time_to_live, emit=emit)
         plain = decode_schema(arrow_schema(schema))
         self._live = plan_live(pattern, plain, *read_keywords(given), arrival)
-        self._asked = _Asked(text_of(pattern), plain, arrival, given)
+        self._definition = _Definition(text_of(pattern), plain, arrival, given)
         self._threads, self._profile = given.get("threads"), given.get("profile")
         self._state = first_state(self._live.kept)
         # the clock's time when an event came last, or when the stream was made
@@ -219,15 +219,15 @@ class Stream:
 
         Functions of the query are not among them.
         """
-        asked = self._asked
+        definition = self._definition
         about = {
             "release": __version__,
             "plan": self._live.fingerprint(),
             "version": self._live.plan.version,
-            "query": asked.query,
-            "schema": asked.schema.serialize().to_pybytes().hex(),
-            "arrival": as_saved({name: getattr(asked.arrival, name) for name in _ARRIVAL}),
-            "keywords": as_saved(asked.keywords),
+            "query": definition.query,
+            "schema": definition.schema.serialize().to_pybytes().hex(),
+            "arrival": as_saved({name: getattr(definition.arrival, name) for name in _ARRIVAL}),
+            "keywords": as_saved(definition.keywords),
         }
         return write_state(self._state, about)
 
@@ -262,7 +262,7 @@ class Stream:
     @property
     def schema(self) -> pa.Schema:
         """Return the schema of what comes out."""
-        return kinds_schema(self._live.result, self._asked.schema) if self._live.returns_late else self._live.result
+        return kinds_schema(self._live.result, self._definition.schema) if self._live.returns_late else self._live.result
 
     @property
     def clock(self) -> Clock:
@@ -296,7 +296,7 @@ class Stream:
 
     def _of_kind(self, found: pa.Table) -> pa.Table:
         """Return matches as rows of a kind, if late events are rows, too."""
-        return with_late(found, no_rows(self._asked.schema)) if self._live.returns_late else found
+        return with_late(found, no_rows(self._definition.schema)) if self._live.returns_late else found
 
     def _refuse_finished(self) -> None:
         if self._state.clock.finished:
@@ -304,7 +304,7 @@ class Stream:
 
     def _fit(self, events: pa.Table) -> pa.Table:
         """Return the columns that are needed, in the types of the schema: those that the query reads, or all if late events are rows."""
-        return fit_events(events, self._asked.schema, self._asked.schema if self._live.returns_late else self._live.schema)
+        return fit_events(events, self._definition.schema, self._definition.schema if self._live.returns_late else self._live.schema)
 
 
 def progress_of(clock: Clock, kept: int) -> str:

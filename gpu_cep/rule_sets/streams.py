@@ -55,7 +55,7 @@ _FORMAT = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Definition:
     """What a stream of rules was made of: the rules' queries as text with their options, the events' schema, and keywords by name."""
 
     rules: Mapping[str, tuple[str, Mapping[str, Any]]]
@@ -118,7 +118,7 @@ class RuleStream:
         A stream cannot answer a query. The message names the pattern.
     """
 
-    __slots__ = ("_asked", "_came", "_clock", "_live", "_lookups", "_profile", "_states", "_threads")
+    __slots__ = ("_came", "_clock", "_definition", "_live", "_lookups", "_profile", "_states", "_threads")
 
     @takes_keywords(api.match, StreamOptions)
     def __init__(
@@ -138,7 +138,7 @@ class RuleStream:
         rules, plain = as_rules(patterns), decode_schema(arrow_schema(schema))
         check_split(split)
         arrival = Arrival(lateness, late, every, idle=idle, time_to_live=time_to_live, emit=emit)
-        self._asked = _Asked({}, plain, arrival, split, dict(keywords))
+        self._definition = _Definition({}, plain, arrival, split, dict(keywords))
         self._live: dict[str, LiveQuery] = {}
         self._states: dict[str, StreamState] = {}
         self._take(rules)
@@ -149,20 +149,20 @@ class RuleStream:
 
     def _take(self, rules: Mapping[str, Rule]) -> None:
         """Hold further rules, of which no event is kept; if they have an error, nothing has changed."""
-        asked = self._asked
-        planned = plan_stream_rules(rules, asked.schema, asked.keywords, asked.arrival)
+        definition = self._definition
+        planned = plan_stream_rules(rules, definition.schema, definition.keywords, definition.arrival)
         live = self._live | planned
         refuse_other_clocks(live)
-        if not asked.split:
+        if not definition.split:
             check_columns({name: each.result for name, each in live.items()})
         texts = {name: (text_of(rule.pattern), rule.options) for name, rule in rules.items()}
         states = {name: first_state(each.kept) for name, each in planned.items()}
-        self._hold(live, {**asked.rules, **texts}, self._states | states)
+        self._hold(live, {**definition.rules, **texts}, self._states | states)
 
     def _hold(self, live: dict[str, LiveQuery], texts: Mapping[str, tuple[str, Mapping[str, Any]]], states: dict[str, StreamState]) -> None:
         """Make these the stream's rules."""
         self._live, self._states, self._lookups = live, states, rule_lookups(live)
-        self._asked = replace(self._asked, rules=texts)
+        self._definition = replace(self._definition, rules=texts)
 
     def add(self, patterns: Mapping[str, Pattern | Rule]) -> None:
         """Take further patterns, for which the stream begins with the next event that is pushed.
@@ -203,7 +203,7 @@ class RuleStream:
         kept = [name for name in self._live if name not in names]
         if not kept:
             raise PatternError("a stream has at least one pattern; add() another one first")
-        texts, live, states = self._asked.rules, self._live, self._states
+        texts, live, states = self._definition.rules, self._live, self._states
         self._hold({name: live[name] for name in kept}, {name: texts[name] for name in kept}, {name: states[name] for name in kept})
 
     def push(self, events: Any) -> Any:
@@ -228,7 +228,7 @@ class RuleStream:
 
     def _arrived(self, events: pa.Table) -> tuple[_Arrived, Clock]:
         """Return the events of a push that are in time, and the clock once they have come."""
-        asked, clock, first = self._asked.schema, self._clock, next(iter(self._live.values()))
+        asked, clock, first = self._definition.schema, self._clock, next(iter(self._live.values()))
         whole = fit_events(events, asked, asked)
         _, kept = timed_events(first.plan.query, whole.select(first.schema.names))
         table, rows = (whole, np.arange(whole.num_rows)) if kept is None else (whole.take(pa.array(kept)), kept)
@@ -260,15 +260,15 @@ class RuleStream:
 
     def save(self) -> bytes:
         """Return the stream as bytes, of which :meth:`load` makes it again; functions of the queries are not among them."""
-        asked = self._asked
+        definition = self._definition
         told = {
             "format": _FORMAT,
             "release": __version__,
-            "rules": {name: [text, as_saved(options)] for name, (text, options) in asked.rules.items()},
-            "schema": asked.schema.serialize().to_pybytes().hex(),
-            "arrival": as_saved({name: getattr(asked.arrival, name) for name in _ARRIVAL}),
-            "split": asked.split,
-            "keywords": as_saved(asked.keywords),
+            "rules": {name: [text, as_saved(options)] for name, (text, options) in definition.rules.items()},
+            "schema": definition.schema.serialize().to_pybytes().hex(),
+            "arrival": as_saved({name: getattr(definition.arrival, name) for name in _ARRIVAL}),
+            "split": definition.split,
+            "keywords": as_saved(definition.keywords),
             "clock": asdict(self._clock),
         }
         plans = {name: {"plan": live.fingerprint(), "version": live.plan.version} for name, live in self._live.items()}
@@ -301,13 +301,13 @@ class RuleStream:
     @property
     def patterns(self) -> dict[str, str]:
         """Return the query of each pattern as text, by its name."""
-        return {name: text for name, (text, _) in self._asked.rules.items()}
+        return {name: text for name, (text, _) in self._definition.rules.items()}
 
     @property
     def schema(self) -> pa.Schema | dict[str, pa.Schema]:
         """Return the schema of what comes out; with `split`, that of each pattern by its name."""
-        nothing = self._result({name: no_matches(live) for name, live in self._live.items()}, no_rows(self._asked.schema))
-        return {name: table.schema for name, table in nothing.items()} if self._asked.split else nothing.schema
+        nothing = self._result({name: no_matches(live) for name, live in self._live.items()}, no_rows(self._definition.schema))
+        return {name: table.schema for name, table in nothing.items()} if self._definition.split else nothing.schema
 
     @property
     def clock(self) -> Clock:
@@ -334,14 +334,14 @@ class RuleStream:
         reported = clock.reported + sum(states[name].clock.reported - state.clock.reported for name, state in self._states.items())
         expired = clock.expired + sum(states[name].clock.expired - state.clock.expired for name, state in self._states.items())
         answered = max((each.clock.answered for each in states.values() if each.clock.answered is not None), default=None)
-        result = self._result(found, no_rows(self._asked.schema) if late is None else late)
+        result = self._result(found, no_rows(self._definition.schema) if late is None else late)
         self._states, self._clock = states, replace(clock, answered=answered, reported=reported, expired=expired)
         return result
 
     def _result(self, found: dict[str, pa.Table], late: pa.Table) -> Any:
         """Return matches in the form that is asked for, with late events as rows if they are to be."""
-        returns_late = self._asked.arrival.late == "rows"
-        if self._asked.split:
+        returns_late = self._definition.arrival.late == "rows"
+        if self._definition.split:
             return {name: with_late(table, late) for name, table in found.items()} if returns_late else found
         table = one_table(found, {})
         return with_late_of_no_pattern(table, late) if returns_late else table

@@ -62,7 +62,7 @@ class Footers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Request:
     """What is read of footers: the scan, the column of times, the keys whose bounds are asked for, and the events that are wanted.
 
     `judges`: whether columns are judged by whether cuDF reads them as Arrow does.
@@ -87,11 +87,11 @@ def read_footers(
     NoScanError
         Spark may read other values from a file than Arrow does.
     """
-    asked, number = _Asked(scan, timestamp, keys, wanted, judges), len(scan.paths)
+    request, number = _Request(scan, timestamp, keys, wanted, judges), len(scan.paths)
     if number <= MOST_ON_DRIVER:
-        parts = each_at_once(lambda place: _of_file(asked, place), range(number))
+        parts = each_at_once(lambda place: _of_file(request, place), range(number))
     else:
-        parts = _by_job(session, asked, number)
+        parts = _by_job(session, request, number)
     fault = next((part for part in parts if isinstance(part, str)), None)
     if fault is not None:
         raise NoScanError(fault)
@@ -162,9 +162,9 @@ def _kept(fragment: dataset.ParquetFileFragment, scan: FileScan) -> dataset.Parq
     return fragment if scan.condition is None or converted else fragment.subset(scan.condition, schema=scan.schema)
 
 
-def _of_file(asked: _Asked, place: int) -> Footers | str:
+def _of_file(request: _Request, place: int) -> Footers | str:
     """Return what the footer of one file says, or why Spark may read it otherwise."""
-    scan, path = asked.scan, asked.scan.paths[place]
+    scan, path = request.scan, request.scan.paths[place]
     known = fingerprint(path)
     with reading(path):
         fragment = fragment_of(path, said_by_folders({name: values[place] for name, values in scan.folders.items()}))
@@ -174,10 +174,10 @@ def _of_file(asked: _Asked, place: int) -> Footers | str:
             return f"of {shorten_name(path)}, {reason}"
         fragment = _kept(fragment, scan)
         number, size = fragment.num_row_groups, sum(group.num_rows for group in fragment.row_groups)
-        fragment, holds = _wanted(fragment, scan, asked.wanted)
+        fragment, holds = _wanted(fragment, scan, request.wanted)
         read = [name for name in scan.schema.names if name not in scan.folders]
-        groups, *keys = (read_row_groups([fragment], scan.schema, name, read, place) for name in (asked.timestamp, *asked.keys))
-        judged = (judge_columns(fragment, scan.schema.names, scan.schema),) if asked.judges else ()
+        groups, *keys = (read_row_groups([fragment], scan.schema, name, read, place) for name in (request.timestamp, *request.keys))
+        judged = (judge_columns(fragment, scan.schema.names, scan.schema),) if request.judges else ()
     return Footers(groups, tuple(keys), (known,), number, size, holds, judged)
 
 
@@ -194,9 +194,9 @@ def _wanted(
     return fragment if found.numbers is None else pick_groups(fragment, found.numbers), found.holds
 
 
-def _by_job(session: Any, asked: _Asked, number: int) -> list[Footers | str]:
+def _by_job(session: Any, request: _Request, number: int) -> list[Footers | str]:
     """Return what :func:`_of_file` does for all files, part by part; the tasks of a job read the footers."""
-    payload = pickle.dumps(asked)
+    payload = pickle.dumps(request)
 
     # nested, so that it travels by value
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -213,10 +213,10 @@ def _by_job(session: Any, asked: _Asked, number: int) -> list[Footers | str]:
 
 def footers_of_parts(payload: bytes, batch: pa.RecordBatch) -> pa.RecordBatch:
     """Return the numbers of parts in `batch`, each with what the footers of that part of the files say."""
-    asked: _Asked = pickle.loads(payload)
+    request: _Request = pickle.loads(payload)
     numbers = batch.column(0).to_pylist()
-    parts = [range(number * IN_ONE_TASK, min((number + 1) * IN_ONE_TASK, len(asked.scan.paths))) for number in numbers]
-    found = [pickle.dumps(each_at_once(lambda place: _of_file(asked, place), part)) for part in parts]
+    parts = [range(number * IN_ONE_TASK, min((number + 1) * IN_ONE_TASK, len(request.scan.paths))) for number in numbers]
+    found = [pickle.dumps(each_at_once(lambda place: _of_file(request, place), part)) for part in parts]
     return pa.RecordBatch.from_arrays([pa.array(numbers, pa.int64()), pa.array(found, pa.binary())], ["place", "footers"])
 
 

@@ -82,7 +82,7 @@ class Workers(NamedTuple):
     size: int | None
 
 
-class _Asked(NamedTuple):
+class _Division(NamedTuple):
     """What is divided, and for whom.
 
     `wanted`: the number of pieces that are read and matched soonest. `most`: the bytes that a slice may hold.
@@ -125,19 +125,19 @@ def divide(
     if not groups.rows.sum():
         return FilePieces((), timed=False, told="no piece")
     wanted, held = wanted_pieces(int(groups.rows.sum()), cores), int(groups.size.sum())
-    asked = _Asked(plan, groups, cores, wanted, USUAL_BYTES if size is None else size, share, whole)
-    if wanted == 1 and held <= asked.most:
+    division = _Division(plan, groups, cores, wanted, USUAL_BYTES if size is None else size, share, whole)
+    if wanted == 1 and held <= division.most:
         return _one_piece(groups)
     clusters = _clusters(scan, footers, keys)
     if clusters is not None and _is_balanced(clusters, groups.rows, cores):
-        return _by_key(clusters, groups, max(wanted, -(-held // asked.most)))
+        return _by_key(clusters, groups, max(wanted, -(-held // division.most)))
     try:
-        return _by_time(asked)
+        return _by_time(division)
     except NoScanError as fault:
         if not keys:
-            return _undivided(asked, f"{fault}, and the query has no keys")
+            return _undivided(division, f"{fault}, and the query has no keys")
         try:
-            return _by_bucket(asked)
+            return _by_bucket(division)
         except NoScanError as other:
             raise NoScanError(f"{fault}, its files are not clustered by a key, and {other}") from None
 
@@ -147,15 +147,15 @@ def _one_piece(groups: RowGroups, why: str = "") -> FilePieces:
     return FilePieces((Piece(np.arange(len(groups))),), timed=False, told=f"one piece{why}")
 
 
-def _in_one_piece(asked: _Asked, turn: float, others: str) -> FilePieces | None:
+def _in_one_piece(division: _Division, turn: float, others: str) -> FilePieces | None:
     """Return one piece, unless the `others`, which take the share `turn` of its time, take much less; None if they do.
 
     None, too, if all events are more bytes than a slice may hold, or if rows are made of matches: that may take longer than
     all else, and cores share it.
     """
-    if asked.plan.settings.output != "count" or turn < HARDLY_LESS or int(asked.groups.size.sum()) > asked.most:
+    if division.plan.settings.output != "count" or turn < HARDLY_LESS or int(division.groups.size.sum()) > division.most:
         return None
-    return _one_piece(asked.groups, f", since {others} would take {turn:.2f} × its time")
+    return _one_piece(division.groups, f", since {others} would take {turn:.2f} × its time")
 
 
 def turn_of_buckets(plan: AnyPlan, cores: int) -> float:
@@ -180,13 +180,13 @@ def wanted_pieces(rows: int, cores: int) -> int:
     return max(1, min(cores, rows // FEWEST_ROWS), min(PIECES_PER_CORE * cores, rows // ROWS_OF_START))
 
 
-def _reason_against_slices(asked: _Asked) -> str | None:
-    if asked.whole:
+def _reason_against_slices(division: _Division) -> str | None:
+    if division.whole:
         return "slices=None leaves streams whole"
-    window = asked.plan.query.window
+    window = division.plan.query.window
     if not isinstance(window, TimeWindow) and window is not None:
         return "a window of events cannot be cut by times"
-    reason = reason_against_times(asked.plan)
+    reason = reason_against_times(division.plan)
     return None if reason is None else f"a query {reason} cannot be cut by times"
 
 
@@ -234,7 +234,7 @@ def _by_key(clusters: Numbers, groups: RowGroups, wanted: int) -> FilePieces:
     return FilePieces(pieces, timed=False, told=f"{len(pieces):,} pieces by key")
 
 
-def _by_bucket(asked: _Asked) -> FilePieces:
+def _by_bucket(division: _Division) -> FilePieces:
     """Return pieces of all row groups and of some streams each, as many for each core as let a task hold :data:`LARGER` slices.
 
     It is one piece of all streams if that takes hardly longer.
@@ -245,19 +245,19 @@ def _by_bucket(asked: _Asked) -> FilePieces:
         Spark's shuffle takes less time.
     """
     # of rows without a column that is read, the sizes are 0
-    cores = min(asked.wanted, asked.cores)
-    turns = max(1, -(-int(asked.groups.size.sum()) // (cores * LARGER * asked.most)))
+    cores = min(division.wanted, division.cores)
+    turns = max(1, -(-int(division.groups.size.sum()) // (cores * LARGER * division.most)))
     tasks = cores * turns
-    refuse_readings(turns, cores, asked.share(), f"{tasks:,} tasks by a hash of keys would each read all rows")
-    alone = _in_one_piece(asked, turn_of_buckets(asked.plan, cores), f"{tasks:,} by a hash of keys")
+    refuse_readings(turns, cores, division.share(), f"{tasks:,} tasks by a hash of keys would each read all rows")
+    alone = _in_one_piece(division, turn_of_buckets(division.plan, cores), f"{tasks:,} by a hash of keys")
     if alone is not None:
         return alone
-    everything = np.arange(len(asked.groups))
+    everything = np.arange(len(division.groups))
     pieces = tuple(Piece(everything, bucket=KeyBucket(number, tasks)) for number in range(tasks))
     return FilePieces(pieces, timed=False, told=f"{tasks:,} pieces by a hash of keys, which each read all rows")
 
 
-def _undivided(asked: _Asked, fault: str) -> FilePieces:
+def _undivided(division: _Division, fault: str) -> FilePieces:
     """Return one piece of all events, if Spark, too, would match them in one task; `fault` says in words why there are no more.
 
     Raises
@@ -265,27 +265,27 @@ def _undivided(asked: _Asked, fault: str) -> FilePieces:
     NoScanError
         Spark cuts the stream into slices, or its shuffle takes less time, or the events are more than a worker may hold.
     """
-    size = int(asked.groups.size.sum())
-    if not _is_whole_anyway(asked):
+    size = int(division.groups.size.sum())
+    if not _is_whole_anyway(division):
         raise NoScanError(fault)
-    if size > LARGER * asked.most:
-        raise NoScanError(f"{fault}; one task would hold {size:,} bytes, and may hold {LARGER * asked.most:,}")
-    refuse_readings(1, asked.cores, asked.share(), f"{fault}; one task would read all rows")
-    return _one_piece(asked.groups, f", since {fault}")
+    if size > LARGER * division.most:
+        raise NoScanError(f"{fault}; one task would hold {size:,} bytes, and may hold {LARGER * division.most:,}")
+    refuse_readings(1, division.cores, division.share(), f"{fault}; one task would read all rows")
+    return _one_piece(division.groups, f", since {fault}")
 
 
-def _is_whole_anyway(asked: _Asked) -> bool:
+def _is_whole_anyway(division: _Division) -> bool:
     """Return whether a stream without keys is in one task where Spark reads it, too: it is not cut, or its window is too long for that."""
-    if _reason_against_slices(asked) is not None:
+    if _reason_against_slices(division) is not None:
         return True
-    window, groups = asked.plan.query.window, asked.groups
+    window, groups = division.plan.query.window, division.groups
     assert isinstance(window, TimeWindow), "checked before"
     held = groups.rows > 0
     span = groups.latest[held].max().item() - groups.earliest[held].min().item()
     return bool(FEWEST_WINDOWS * window.length >= span)
 
 
-def _by_time(asked: _Asked) -> FilePieces:
+def _by_time(division: _Division) -> FilePieces:
     """Return slices of time, as many as are wanted if that does not read too much twice.
 
     It is one piece of all times if that takes hardly longer.
@@ -295,16 +295,16 @@ def _by_time(asked: _Asked) -> FilePieces:
     NoScanError
         The query cannot be cut, or slices take longer than Spark's scan, or are larger than a worker may hold.
     """
-    reason = _reason_against_slices(asked)
+    reason = _reason_against_slices(division)
     if reason is not None:
         raise NoScanError(reason)
-    plan, groups, cores = asked.plan, asked.groups, asked.cores
+    plan, groups, cores = division.plan, division.groups, division.cores
     assert isinstance(plan.query.window, TimeWindow), "checked before"
     reads_outside = isinstance(plan, IntervalPlan)
     reach = SliceReach(plan.query.window.length, looks_back(plan))
-    cut = choose_cut(groups, reach, min(asked.wanted, cores) if reads_outside else asked.wanted, cores, asked.most)
+    cut = choose_cut(groups, reach, min(division.wanted, cores) if reads_outside else division.wanted, cores, division.most)
     turn = cut.longest_turn(cores) / int(groups.rows.sum())
-    alone = _in_one_piece(asked, turn, f"{len(cut.slices):,} slices of time")
+    alone = _in_one_piece(division, turn, f"{len(cut.slices):,} slices of time")
     if alone is not None:
         return alone
     pieces = tuple(map(_timed, (each for each in cut.slices if len(each.groups))))
@@ -314,7 +314,7 @@ def _by_time(asked: _Asked) -> FilePieces:
     known, told = _with_outside(plan, groups, pieces), f"{told}, and back to the event before of each stream"
     if plan.query.partition_by:
         # a stream that begins in a slice has it read all before; without keys an event before is in the row group before
-        _refuse_outside(known, groups, min(asked.wanted, cores), asked.share())
+        _refuse_outside(known, groups, min(division.wanted, cores), division.share())
     return FilePieces(known, timed=True, told=f"{told}, and on to one behind" if _ends_by_gaps(plan) else told)
 
 
