@@ -147,8 +147,8 @@ def layout_of(columns: Mapping[int, DataType]) -> BankLayout:
 def slot_of(leaf: Field, layout: BankLayout, role: int) -> Slot:
     """Return where a program finds a field in a bank of this layout; a column below 0 is a derived one."""
     if leaf.column < 0:
-        return Slot(True, len(layout.floats) - 1 - leaf.column, role)
+        return Slot(is_float=True, column=len(layout.floats) - 1 - leaf.column, role=role)
     if leaf.type.length:
-        return Slot(False, layout.vectors.index(leaf.column), role, is_vector=True)
+        return Slot(is_float=False, column=layout.vectors.index(leaf.column), role=role, is_vector=True)
     floating = is_float(leaf.type)
     return Slot(floating, (layout.floats if floating else layout.ints).index(leaf.column), role)

@@ -58,7 +58,7 @@ def plan_return(expression: Bound) -> ReturnProgram | None:
 
     def place(leaf: Leaf) -> Slot:
         if leaf in vectors:
-            return Slot(False, vectors.index(leaf), 0, is_vector=True)
+            return Slot(is_float=False, column=vectors.index(leaf), role=0, is_vector=True)
         return Slot(is_float(leaf.type), (floats if is_float(leaf.type) else ints).index(leaf), 0)
 
     return ReturnProgram(ints, floats, vectors, compile_program(expression, place), texts)

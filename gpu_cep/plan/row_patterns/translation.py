@@ -44,7 +44,7 @@ def translate(pattern: PatternNode) -> tuple[int, list[Step]]:
     names = list(dict.fromkeys(folded(variable.name) for variable in variables_of(pattern)))
     translation = _Translation({name: number for number, name in enumerate(names)})
     accept = translation.numbered.add(Accept())
-    start = translation.steps(pattern, Next(accept, accept), False)
+    start = translation.steps(pattern, Next(accept, accept), excluded=False)
     return start, translation.numbered.steps
 
 
@@ -82,7 +82,7 @@ class _Translation:
 
     @_translate.register
     def _(self, node: Exclusion, then: Next, excluded: bool) -> int:
-        return self.steps(node.element, then, True)
+        return self.steps(node.element, then, excluded=True)
 
     @_translate.register
     def _(self, node: ast.Or, then: Next, excluded: bool) -> int:

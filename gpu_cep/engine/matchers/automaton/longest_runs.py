@@ -115,7 +115,7 @@ class _Runs:
         strategy, status = STRATEGY[self.search.plan.strategy], Status.STEPS_SPENT
         counted = np.zeros(2, np.int64)
         while status != Status.FINISHED:
-            mode = Mode(strategy, False, self._step_limit())
+            mode = Mode(strategy, counting=False, step_limit=self._step_limit())
             status = find_longest_runs(
                 self.windows, self.events, self.criteria, self.shortcuts, mode, self.path, self.longest, self.found
             )  # fmt: skip

@@ -84,7 +84,7 @@ def bound_at_once(memory: DeviceMemory) -> int:
     return max(1, memory.bound_events // 2)
 
 
-def account(walk: BatchWalk, counted: Counted, counting: bool) -> None:
+def account(walk: BatchWalk, counted: Counted, *, counting: bool) -> None:
     """Report what was found, and the steps that were made; matches that are only counted hold no events."""
     matches = counted.matches
     walk.profile.add("matches", matches)

@@ -140,7 +140,7 @@ class ChainWalks(OpenedWindows):
         runs = new_runs(xp, high - low, variables, len(self.tables.aggregates.step))
         none = xp.empty(0, np.int64)
         matches = ChainMatches(none, none, xp.empty((0, variables), np.int32), xp.empty(0, np.int32))
-        self._walk(windows, self.longest_first(windows), ChainWalk(True, STEPS_PER_LAUNCH), runs, matches)
+        self._walk(windows, self.longest_first(windows), ChainWalk(counting=True, step_limit=STEPS_PER_LAUNCH), runs, matches)
         numbers = runs.numbers
         self._rule_out(runs)
         self.refuse_overflow(windows, numbers[RunNumber.FAULT])
@@ -188,7 +188,7 @@ class ChainWalks(OpenedWindows):
         place, events = self.places(windows, found, depth)
         counts = xp.empty((int(found.size), self.variables), np.int32)
         matches = ChainMatches(match, place, counts, xp.empty(events, np.int32))
-        self._walk(windows, self.longest_first(windows, found), ChainWalk(False, STEPS_PER_LAUNCH), runs, matches)
+        self._walk(windows, self.longest_first(windows, found), ChainWalk(counting=False, step_limit=STEPS_PER_LAUNCH), runs, matches)
         return DeviceMatches(windows.starts[found], counts, matches.events)
 
 

@@ -44,7 +44,7 @@ def _add_branch(walk: BatchWalk, query: DevicePattern, tables: Tables, earliest:
             counted = walks.count(low, high)
             if counted.left.size:
                 return False
-            account(walk, counted, True)
+            account(walk, counted, counting=True)
             first, last = counted.ends()
             add_matches(run.device, held.events[first], held.events[last].astype(earliest.dtype), earliest)
     return True

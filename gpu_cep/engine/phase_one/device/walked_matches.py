@@ -260,7 +260,7 @@ def _walk_windows(walk: BatchWalk, query: DevicePattern, tables: Tables, held: H
                 whole &= decides_alone(query.plan, source, batch)
                 runs = replace(runs, found=runs.found[disjoint_matches(device, *runs.ends(), alone=whole)])
             counting &= keeps_all or whole
-            account(walk, runs, counting)
+            account(walk, runs, counting=counting)
             if counting:
                 first, numbers = _count_by_stream(walk, walks, runs, used)
                 found.append(first)

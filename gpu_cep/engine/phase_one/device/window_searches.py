@@ -122,7 +122,7 @@ class WindowSearches(OpenedWindows):
         going, scratch = self.longest_first(windows), self._scratch(high - low)
         for limit in STEP_LIMITS:
             if going.size:
-                self._search(windows, going, Mode(self.own.strategy, True, limit), scratch, numbers, matches)
+                self._search(windows, going, Mode(self.own.strategy, counting=True, step_limit=limit), scratch, numbers, matches)
                 going = going[numbers[SearchNumber.STATUS][going] == int(Status.STEPS_SPENT)]
         self.refuse_overflow(windows, numbers[SearchNumber.FAULT])
         ended = (numbers[SearchNumber.STATUS] == int(Status.FINISHED)) & (numbers[SearchNumber.EVENTS] <= self.most)
@@ -152,7 +152,7 @@ class WindowSearches(OpenedWindows):
         place, events = self.places(windows, found, bound)
         starts, counts = xp.empty(number, np.int64), xp.empty((number, self.variables), np.int32)
         matches = SearchedMatches(match, place, starts, counts, xp.empty(events, np.int32))
-        going, mode = self.longest_first(windows, found), Mode(self.own.strategy, False, UNBOUNDED)
+        going, mode = self.longest_first(windows, found), Mode(self.own.strategy, counting=False, step_limit=UNBOUNDED)
         self._search(windows, going, mode, self._scratch(int(found.size)), counted.numbers, matches)
         return DeviceMatches(starts, counts, matches.events)
 
