@@ -90,6 +90,7 @@ def cast(bound: Bound, target: DataType) -> Bound:
 
 
 def cast_all(operands: Sequence[Bound], target: DataType) -> tuple[Bound, ...]:
+    """Return all operands cast to `target`."""
     return tuple(cast(operand, target) for operand in operands)
 
 

@@ -39,6 +39,7 @@ class ComputedExpression:
 
     @property
     def type(self) -> DataType:
+        """Return the type of the expression."""
         return self.expression.type
 
 

@@ -22,6 +22,7 @@ class Faults:
 
     @property
     def count(self) -> int:
+        """Return how many faults there are."""
         return len(self.errors) + len(self.refusals)
 
     def error(self, message: str, span: Span | None = None, hint: str | None = None) -> None:

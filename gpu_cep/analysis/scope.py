@@ -64,6 +64,7 @@ class Scope:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Return the names of all variables, by number."""
         return tuple(variable.name for variable in self.variables)
 
     def variable(self, name: str, span: Span | None) -> int | None:

@@ -67,14 +67,17 @@ DATE = DataType(Kind.DATE)
 
 
 def decimal(precision: int, scale: int) -> DataType:
+    """Return the type of decimals with so many digits, `scale` of them behind the point."""
     return DataType(Kind.DECIMAL, precision=precision, scale=scale)
 
 
 def timestamp(unit: str, zone: str | None = None) -> DataType:
+    """Return the type of points in time in a unit; those without a `zone` are local times."""
     return DataType(Kind.TIMESTAMP, unit=unit, zone=zone)
 
 
 def duration(unit: str) -> DataType:
+    """Return the type of lengths of time in a unit."""
     return DataType(Kind.DURATION, unit=unit)
 
 

@@ -26,7 +26,8 @@ class EngineResult(Protocol):
     """What a run has found, and the `device` that found it (None: the CPU)."""
 
     @property
-    def device(self) -> Device | None: ...
+    def device(self) -> Device | None:
+        """Return the device."""
 
 
 RunT = TypeVar("RunT", EventRun, IntervalRun)

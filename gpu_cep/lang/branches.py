@@ -21,6 +21,7 @@ class _Ways(NamedTuple):
 
     @property
     def total(self) -> int:
+        """Return the number of all ways."""
         return self.present + self.absent
 
 

@@ -30,6 +30,7 @@ class Language:
 
     @property
     def grammar(self) -> str:
+        """Return the text of the whole grammar."""
         return "\n".join(Path(__file__).with_name(name).read_text("utf-8") for name in self.grammars)
 
 

@@ -67,6 +67,7 @@ def _read_float(text: str) -> float:
 
 
 def write_number(value: int | Decimal | float) -> str:
+    """Return the text of a number: a Decimal has a point in it, a float an exponent."""
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         raise ValueError(f"{value} cannot be written as a literal")
     if isinstance(value, int):
@@ -85,6 +86,7 @@ def read_text(text: str) -> str:
 
 
 def write_text(value: str, quote: str = "'") -> str:
+    """Return a text in quotes; those in it are doubled."""
     return quote + value.replace(quote, quote * 2) + quote
 
 
@@ -111,12 +113,14 @@ def write_attribute(name: str) -> str:
 
 
 def read_date(text: str) -> date:
+    """Return the date that the text of a DATE literal names; raise ValueError if it names none."""
     if not _DATE.fullmatch(text):
         raise ValueError("a date is written DATE '2020-01-31'")
     return date.fromisoformat(text)
 
 
 def read_timestamp(text: str) -> datetime:
+    """Return the point in time that the text of a TIMESTAMP literal names; raise ValueError if it names none."""
     found = _TIMESTAMP.fullmatch(text)
     if not found:
         raise ValueError(
@@ -155,11 +159,13 @@ def with_unit(amount: str, unit: str) -> str:
 
 
 def write_duration(literal: DurationLiteral) -> str:
+    """Return the text of a length of time; a negative one is an INTERVAL."""
     amount = write_number(literal.amount)
     return f"INTERVAL '{amount}' {literal.unit}" if amount.startswith("-") else with_unit(amount, literal.unit)
 
 
 def write_literal(literal: Literal) -> str:
+    """Return the text of a constant."""
     match literal.value:
         case None:
             return "NULL"

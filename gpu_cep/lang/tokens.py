@@ -32,10 +32,12 @@ class Word:
 
 
 def fault(message: str, span: Span, hint: str | None = None) -> PatternSyntaxError:
+    """Return the error for a text that breaks the grammar at a place."""
     return PatternSyntaxError([Diagnostic(message, span, hint)])
 
 
 def read(reader: Callable[[str], T], text: str, span: Span) -> T:
+    """Return what `reader` makes of a text; its ValueError becomes an error with the place in the query."""
     try:
         return reader(str(text))
     except ValueError as error:
@@ -43,18 +45,21 @@ def read(reader: Callable[[str], T], text: str, span: Span) -> T:
 
 
 def word(span: Span, children: list[Any]) -> Word:
+    """Return the name that a rule with one token holds."""
     token = children[0]
     quoted = token.type == "QUOTED"
     return Word(literals.read_text(token) if quoted else str(token), span, quoted)
 
 
 def integer(token: Token) -> int:
+    """Return the whole number that a token holds."""
     value = read(literals.read_number, token, span_of(token))
     assert isinstance(value, int)
     return value
 
 
 def amount(token: Token) -> int | Decimal:
+    """Return the number of a duration that a token holds, in quotes or not."""
     text = literals.read_text(token) if token.type == "TEXT" else str(token)
     return read(literals.read_amount, text, span_of(token))
 

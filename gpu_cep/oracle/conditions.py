@@ -37,6 +37,7 @@ class Relation:
     is_property: bool
 
     def holds(self, events: Events) -> bool:
+        """Return whether the condition is true for every choice of an event of each variable."""
         choices = [range(start, len(events[variable])) for variable, start in self.starts.items()]
         assignments = (Assignment(events, dict(zip(self.starts, choice, strict=True))) for choice in product(*choices))
         return all(self.is_true(assignment) for assignment in assignments)
@@ -52,6 +53,7 @@ class Agreement:
     is_property: bool = False
 
     def holds(self, events: Events) -> bool:
+        """Return whether all events have one value, which is not NULL."""
         values = [row[self.attribute] for bound in events.values() for row in bound]
         return all(one is not None and one == other for one, other in combinations(values, 2))
 

@@ -71,6 +71,7 @@ class Assignment:
     index: Mapping[str, int]
 
     def current(self, variable: str) -> Row:
+        """Return the event at which a variable is read."""
         return self.bound[variable][self.index[variable]]
 
     def previous(self, variable: str) -> Row:

@@ -159,9 +159,11 @@ class Constraint:
     relations: frozenset[str]
 
     def holds(self, combination: Combination) -> bool:
+        """Return whether the situations of a combination satisfy the constraint."""
         return holds(self.relations, combination[self.left].interval, combination[self.right].interval)
 
     def is_decided(self, combination: Combination) -> bool:
+        """Return whether the ends that are not known yet can change nothing of that."""
         return is_decided(self.relations, combination[self.left].interval, combination[self.right].interval)
 
 

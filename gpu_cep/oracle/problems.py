@@ -34,6 +34,7 @@ class Problem:
 
     @property
     def positions(self) -> range:
+        """Return the positions of all events of the stream."""
         return range(len(self.stream.rows))
 
     def window(self, first: int) -> list[int]:
@@ -41,6 +42,7 @@ class Problem:
         return [position for position in self.positions if position >= first and self.is_within(first, position)]
 
     def holds(self, condition: Condition, substitution: Substitution) -> bool:
+        """Return whether a condition holds for the events that a substitution binds."""
         rows = self.stream.rows
         events: dict[str, tuple[Row, ...]] = {variable: tuple(rows[i] for i in bound) for variable, bound in substitution.items()}
         return condition.holds(events)

@@ -95,6 +95,7 @@ class _Steps:
         self._taken = 0
 
     def take(self) -> None:
+        """Count a partial match; raise UnsupportedError if there are too many."""
         self._taken += 1
         if self._taken > self._limit:
             raise UnsupportedError(f"brute force tries {self._limit} partial matches per stream; one of {self._events} events has more")

@@ -37,6 +37,7 @@ class Situation:
 
     @property
     def interval(self) -> Interval:
+        """Return the start and the end."""
         return interval(self.start, self.end)
 
 

@@ -72,10 +72,12 @@ def _fills(variables: Mapping[str, Quantity], substitution: Substitution) -> boo
 
 
 def is_filled(quantity: Quantity, bound: Sequence[int]) -> bool:
+    """Return whether as many events are bound as there must be, and no more than may be."""
     return len(bound) >= quantity.minimum and not is_over(quantity, bound)
 
 
 def is_over(quantity: Quantity, bound: Sequence[int]) -> bool:
+    """Return whether more events are bound than may be."""
     return quantity.maximum is not None and len(bound) > quantity.maximum
 
 
@@ -89,6 +91,7 @@ def _is_in_order(problem: Problem, substitution: Substitution) -> bool:
 
 
 def is_in_window(problem: Problem, substitution: Substitution) -> bool:
+    """Return whether the first and the last event are close enough."""
     events = events_of(substitution)
     return problem.is_within(events[0], events[-1])
 

@@ -66,12 +66,14 @@ class _Run:
 
     @classmethod
     def of(cls, variables: tuple[str, ...], problem: Problem, end: Substitution) -> _Run:
+        """Return the run that ends with the substitution `end`."""
         least = problem.branch.variables
         missing = (v for v, name in enumerate(variables) if name in least and len(end.get(name, ())) < least[name].minimum)
         return cls(tuple(end.get(name, ()) for name in variables), tuple(missing), is_match(problem, end))
 
     @property
     def first(self) -> int:
+        """Return the position of the first event."""
         return first_event(self.bindings)
 
     def rank(self) -> tuple[Any, ...]:
@@ -79,5 +81,6 @@ class _Run:
         return -sum(map(len, self.bindings)), len(self.missing), last_event(self.bindings), self.bindings, self.missing
 
     def timeout(self, variables: tuple[str, ...], numbers: tuple[int, ...]) -> Timeout:
+        """Return the run as a timeout; ``numbers[position]`` is an event's number in the input."""
         prefix = {name: tuple(numbers[position] for position in bound) for name, bound in zip(variables, self.bindings, strict=True)}
         return Timeout(prefix, tuple(variables[v] for v in self.missing))

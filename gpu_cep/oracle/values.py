@@ -16,16 +16,19 @@ Value = Any  # bool, int, float, Decimal, Fraction, str or None
 
 
 def negation(value: bool | None) -> bool | None:
+    """Return NOT of a truth value; None is NULL."""
     return None if value is None else not value
 
 
 def conjunction(left: bool | None, right: bool | None) -> bool | None:
+    """Return AND of two truth values; None is NULL."""
     if left is False or right is False:
         return False
     return None if left is None or right is None else True
 
 
 def disjunction(left: bool | None, right: bool | None) -> bool | None:
+    """Return OR of two truth values; None is NULL."""
     return negation(conjunction(negation(left), negation(right)))
 
 
@@ -43,6 +46,7 @@ def has_match(text: str, pattern: str) -> bool:
 
 
 def checked(value: Value) -> Value:
+    """Return the value; raise EventError if it is a whole number beyond 64 bits."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise EventError(f"integer overflow in a condition: {value} does not fit in 64 bits")
     return value

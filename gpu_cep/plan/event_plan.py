@@ -33,6 +33,7 @@ class CodeProperty:
 
     @property
     def columns(self) -> tuple[int, ...]:
+        """Return the column that is read."""
         return (self.column,)
 
     @property
@@ -52,6 +53,7 @@ class ComparisonProperty:
 
     @property
     def columns(self) -> tuple[int, ...]:
+        """Return the column that is read."""
         return (self.column,)
 
 
@@ -70,6 +72,7 @@ class ProgramProperty:
 
     @property
     def columns(self) -> tuple[int, ...]:
+        """Return the columns that the program reads."""
         return self.layout.columns
 
 
@@ -91,6 +94,7 @@ class BankLayout:
 
     @property
     def columns(self) -> tuple[int, ...]:
+        """Return the columns of numbers, without lists."""
         return self.ints + self.floats
 
 
@@ -139,6 +143,7 @@ class PlannedCondition:
 
     @property
     def variables(self) -> frozenset[int]:
+        """Return the variables that the condition relates."""
         return frozenset(part.variable for part in self.parts)
 
 

@@ -101,6 +101,7 @@ class _Emitter:
     registers: int = 0
 
     def emit(self, operation: str, first: int = 0, second: int = 0) -> int:
+        """Append an instruction, and return the register of its result."""
         self.code.append((operation, self.registers, first, second))
         self.registers += 1
         return self.registers - 1

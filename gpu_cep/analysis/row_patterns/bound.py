@@ -46,6 +46,7 @@ class MeasureColumn:
 
     @property
     def type(self) -> DataType:
+        """Return the type of the measure."""
         return self.expression.type
 
 

@@ -148,6 +148,8 @@ def _event_content(
 
 @dataclass(frozen=True, slots=True)
 class _Question:
+    """A query with the plan and the events by which its matches are found."""
+
     pattern: Pattern
     query: PatternQuery
     plan: AnyPlan

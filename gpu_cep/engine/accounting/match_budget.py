@@ -67,11 +67,14 @@ class Account(Protocol):
     """
 
     @property
-    def memory(self) -> int: ...
+    def memory(self) -> int:
+        """Return the bytes that the result may take."""
 
-    def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None: ...
+    def spend(self, matches: int, events: int, steps: int, start_of: Callable[[int], int]) -> None:
+        """Count as :meth:`Budget.spend`."""
 
-    def give_back(self, matches: int, events: int) -> None: ...
+    def give_back(self, matches: int, events: int) -> None:
+        """Take back bytes as :meth:`Budget.give_back`."""
 
 
 @dataclass

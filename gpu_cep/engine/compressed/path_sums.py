@@ -71,6 +71,7 @@ class PathCounts:
 
     @classmethod
     def of(cls, cells: PathCells) -> PathCounts:
+        """Return numbers of which none is computed yet."""
         return cls(cells, [0] * len(cells.parts), [-1] * len(cells.parts))
 
     def count(self, cell: int, earliest: int) -> int:

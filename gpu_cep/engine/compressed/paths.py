@@ -53,6 +53,7 @@ class _Walk:
 
     @classmethod
     def over(cls, graph: PathGraph) -> _Walk:
+        """Return a graph's arrays as lists."""
         ranges = graph.range_offsets.tolist(), graph.range_first.tolist(), graph.range_last.tolist()
         begins_at = np.where(graph.start, graph.event, -1).tolist()
         return cls(*ranges, begins_at, graph.latest.tolist(), reach_of_groups(graph).tolist())
@@ -177,6 +178,7 @@ class _Lists:
 
     @classmethod
     def of(cls, graph: PathGraph) -> _Lists:
+        """Return a graph's arrays as lists, with the facts about ranges."""
         moment = graph.moment[np.repeat(np.arange(len(graph.event)), np.diff(graph.range_offsets))]
         earlier, current = graph.moment[graph.range_first] < moment, graph.moment[graph.range_last] == moment
         nodes = graph.group, graph.event, graph.moment, graph.start, graph.earliest

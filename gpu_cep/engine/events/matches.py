@@ -54,28 +54,36 @@ class FoundMatches(Protocol):
     def __len__(self) -> int: ...
 
     @property
-    def first(self) -> Indices: ...
+    def first(self) -> Indices:
+        """Return the first event of each match."""
 
     @property
-    def last(self) -> Indices: ...
+    def last(self) -> Indices:
+        """Return the last event of each match."""
 
     @property
-    def counts(self) -> Counts: ...
+    def counts(self) -> Counts:
+        """Return how many events each variable binds in each match, [match, variable]."""
 
     @property
-    def single(self) -> bool: ...
+    def single(self) -> bool:
+        """Return whether each match binds one event to every variable."""
 
     @property
-    def binds_all(self) -> bool: ...
+    def binds_all(self) -> bool:
+        """Return whether each match binds an event to every variable."""
 
     @property
-    def bound(self) -> int: ...
+    def bound(self) -> int:
+        """Return how many events all matches bind together."""
 
     @property
-    def offsets(self) -> Indices: ...
+    def offsets(self) -> Indices:
+        """Return where each match's events begin in `events`, and where the last match's end."""
 
     @property
-    def events(self) -> Indices: ...
+    def events(self) -> Indices:
+        """Return all bound events, match after match, variable after variable, in stream order."""
 
     def bound_rows(self, variables: Indices, rows: Rows, threads: int = 1) -> list[BoundRows]:
         """Return ``rows[e]`` of the events e bound to each of some ascending variables."""

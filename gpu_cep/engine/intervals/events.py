@@ -65,12 +65,15 @@ class SituationEvents(BoundEvents):
         return len(self.first)
 
     def binding(self, v: int) -> tuple[Indices, Indices]:
+        """Return the input rows of all situations, and where those of each begin, with the end."""
         return self._rows
 
     def event_row(self, v: int, index: int = 0) -> pa.Array:
+        """Return the input row of the first event of each situation, or of the last one for another `index`."""
         return pa.array(self.events.input_rows(self.first if index == 0 else self.last))
 
     def leaf(self, leaf: Leaf) -> pa.Array:
+        """Return an aggregate over each situation's events, its start or its end."""
         if not isinstance(leaf, Endpoint):
             return super().leaf(leaf)
         if leaf.function == "start":

@@ -100,6 +100,7 @@ class _KnownCodes:
     codes: Pieces
 
     def load(self, low: int, high: int) -> Array:
+        """Return the codes of the rows [low, high)."""
         return self.codes.between(low, high)
 
 

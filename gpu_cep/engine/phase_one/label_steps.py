@@ -56,7 +56,8 @@ class Block(Protocol):
     """The rows [low, low + len) of the columns, as arrays of an engine's array module."""
 
     @property
-    def low(self) -> int: ...
+    def low(self) -> int:
+        """Return the first row."""
 
     def __len__(self) -> int: ...
 

@@ -79,10 +79,12 @@ class RowColumns:
 
     @property
     def present(self) -> int:
+        """Return the number of the column that holds a 1 in each row."""
         return self.classifier + 1
 
     @property
     def match_number(self) -> int:
+        """Return the number of the column of match numbers."""
         return self.classifier + 2
 
 

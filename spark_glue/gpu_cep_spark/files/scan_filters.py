@@ -49,6 +49,7 @@ class _Reader:
         self.read: list[str] = []
 
     def condition(self, expression: Any) -> Any:
+        """Return a condition of Spark's as an Arrow expression."""
         kind = expression.getClass().getSimpleName()
         parts = list(items(expression.children()))
         match kind:

@@ -108,6 +108,7 @@ class _SpillFile:
         return self.lowest == self.highest
 
     def write(self, rows: pa.Table, hashes: Hashes) -> None:
+        """Append rows, whose hashes are given."""
         with _naming(self.folder):
             self.writer.write_table(rows)
         self.lowest, self.highest = min(self.lowest, int(hashes.min())), max(self.highest, int(hashes.max()))

@@ -43,13 +43,16 @@ class Workplace(Protocol):
     """Where tables are joined. `threads` work on a call, each on rows of its own."""
 
     @property
-    def place(self) -> Backend: ...
+    def place(self) -> Backend:
+        """Return the device, or the host."""
 
     @property
-    def bounds(self) -> WorkBounds: ...
+    def bounds(self) -> WorkBounds:
+        """Return the bounds of one call."""
 
     @property
-    def threads(self) -> int: ...
+    def threads(self) -> int:
+        """Return how many threads work on a call."""
 
     def run(self, kernel: Kernel[Any, Any], size: int, *arguments: Any) -> None:
         """Run a parallel kernel over [0, size)."""

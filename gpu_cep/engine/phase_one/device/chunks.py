@@ -55,10 +55,12 @@ class Chunk:
 
     @property
     def columns(self) -> DeviceColumns:
+        """Return the columns of which the chunk is a part."""
         return self.sources.columns
 
     @property
     def device(self) -> Device:
+        """Return the device that holds the chunk."""
         return self.columns.device
 
     def values(self, column: int) -> Array:

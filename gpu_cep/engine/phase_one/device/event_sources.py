@@ -119,6 +119,7 @@ class ResidentEvents:
 
     @property
     def total(self) -> int:
+        """Return the number of all events."""
         return int(self.events.placed.rows.size)
 
     @cached_property
@@ -150,6 +151,7 @@ class ResidentEvents:
         return self.events.placed.rows[low:high]
 
     def row(self, event: int) -> int:
+        """Return the row, which is copied from the device."""
         return int(self.events.placed.rows[event])
 
     def window_end(self, last: int, stream_end: int) -> int:
@@ -240,10 +242,12 @@ class SpilledEvents:
 
     @property
     def total(self) -> int:
+        """Return the number of all events."""
         return len(self.events.rows)
 
     @property
     def offsets(self) -> Indices:
+        """Return the offsets as they are."""
         return self.events.offsets
 
     @property
@@ -273,6 +277,7 @@ class SpilledEvents:
         return self.device.upload(column[low:high])
 
     def row(self, event: int) -> int:
+        """Return the row, which is on the host."""
         return int(self.events.rows[event])
 
     def window_end(self, last: int, stream_end: int) -> int:

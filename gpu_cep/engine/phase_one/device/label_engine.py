@@ -41,10 +41,12 @@ class DeviceLabelEngine:
 
     @property
     def place(self) -> Device:
+        """Return the device."""
         return self.columns.device
 
     @property
     def events(self) -> EventColumns:
+        """Return the columns of the events."""
         return self.columns.columns
 
     def label_codes(self, planned: CodeProperty) -> tuple[Input, Values]:
