@@ -15,7 +15,7 @@ from gpu_cep_kernels.compile.ahead import forms
 from gpu_cep_kernels.compile.bundles import bundled
 from gpu_cep_kernels.compile.forms import form_of, object_named, text_of, type_of
 from tests.kernel_cases import CASES
-from tests.requirements import require_modules
+from tests.requirements import require, require_modules
 
 pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing")
 
@@ -54,8 +54,7 @@ ahead.main(sys.argv[1:])
 @pytest.fixture(scope="module", autouse=True)
 def numba_cuda():
     require_modules("numba_cuda")
-    if missing := missing_wheels():
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require(missing_wheels())
 
 
 def helper(folder, processes: int, told: str = "9 0\n") -> subprocess.Popen[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.gpu.device_code import CAPABILITIES, missing_wheels, ptx_of
 from gpu_cep_kernels.compile import jit
-from tests.requirements import require_modules
+from tests.requirements import require, require_modules
 
 pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles nothing")
 
@@ -18,8 +18,7 @@ pytestmark = pytest.mark.skipif(jit.simulated(), reason="the simulator compiles 
 @pytest.fixture(scope="module", autouse=True)
 def numba_cuda():
     require_modules("numba_cuda")
-    if missing := missing_wheels():
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    require(missing_wheels())
 
 
 @jit.rule
