@@ -20,7 +20,6 @@ from gpu_cep.keywords import (
     QueryOptions,
     ReportOptions,
     RoleOptions,
-    ArrivalOptions,
     RuleSetOptions,
     SettingOptions,
     SparkOptions,
