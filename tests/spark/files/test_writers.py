@@ -93,9 +93,11 @@ def query_of(*columns: str) -> str:
 
 
 def told_reader(frame: DataFrame, *columns: str) -> str:
-    """Who reads the columns, in words; what is found is what Spark's scan finds."""
+    """Who reads the columns, in words; what tasks that read files find is what Spark's scan finds."""
     report, query = cep.RunReport(), query_of(*columns)
     found = cep.gpu_match(frame, query, report=report)
+    if FILES not in report.scan:
+        return report.scan
     assert found.dtypes == cep.gpu_match(frame, query, scan="spark").dtypes
     rows = as_set(found.toArrow())
     assert rows == as_set(matched_here(frame, query))

@@ -36,22 +36,24 @@ def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
 @pytest.mark.surface
 def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(spark: SparkSession, tmp_path: Path) -> None:
     told = events(240, seed=5)
+
+    def asked(rules: dict[str, Any]) -> DataFrame:
+        return cep.gpu_match_all(source(spark, tmp_path / "in"), rules, late="rows", order_by=ORDER)
+
     write(tmp_path / "in", told.slice(0, 160), 1)
-    found = cep.gpu_match_all(source(spark, tmp_path / "in"), RULES, late="rows", order_by=ORDER)
+    found = asked(RULES)
     progress = run(found, tmp_path)
     write(tmp_path / "in", told.slice(160), 1)
-    late = told.slice(0, 2)
-    write(tmp_path / "in", late, 1)
-    # the order of the rules does not matter
-    turned = dict(reversed(RULES.items()))
-    progress += run(cep.gpu_match_all(source(spark, tmp_path / "in"), turned, late="rows", order_by=ORDER), tmp_path)
     others = {"new": RULES["long"], **RULES, "near": "PATTERN SEQ(B a, C b) WITHIN 2 seconds RETURN a.x AS x, b.ts AS at"}
     del others["long"]
-    write(tmp_path / "in", end(), 1)
     with pytest.raises(StreamingQueryException) as refused:
-        run(cep.gpu_match_all(source(spark, tmp_path / "in"), others, late="rows", order_by=ORDER), tmp_path)
+        run(asked(others), tmp_path)
     assert "to other rules: 'new' is new, 'long' is not there any more, 'near' was another query; start this query" in str(refused.value)
-    progress += run(cep.gpu_match_all(source(spark, tmp_path / "in"), RULES, late="rows", order_by=ORDER), tmp_path)
+    late = told.slice(0, 2)
+    write(tmp_path / "in", late, 1)
+    write(tmp_path / "in", end(), 1)
+    # the order of the rules does not matter
+    progress += run(asked(dict(reversed(RULES.items()))), tmp_path)
     rows = spark.read.parquet(str(tmp_path / "found"))
     assert rows.schema.names == found.schema.names
     assert rows.schema.names[:2] == ["pattern", "kind"]
