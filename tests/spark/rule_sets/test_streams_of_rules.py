@@ -92,7 +92,7 @@ def test_what_shares_events_is_explained(stream: DataFrame) -> None:
         ({"rare": "a"}, UnsupportedError, "rare= has no meaning for a streaming DataFrame"),
         ({"late": "drpo"}, PatternError, "late='drpo' is unknown; .*\n.*did you mean 'drop'"),
         ({"emit": "windows"}, PatternError, "emit='windows' is unknown; .*\n.*did you mean 'window'"),
-        ({"time_to_live": "1 day"}, TypeError, "unexpected keyword argument 'time_to_live'; streams of one pattern take time_to_live="),
+        ({"time_to_live": "1 day"}, TypeError, r"unexpected keyword argument 'time_to_live'; stream\(\) and stream_all\(\) take"),
         ({"timestamp": "k"}, UnsupportedError, "timestamp column 'k' is DOUBLE, of which Spark keeps no watermark"),
     ],
 )
