@@ -27,7 +27,7 @@ def stream(spark: SparkSession, tmp_path: Path) -> DataFrame:
     ("query", "options", "message"),
     [
         ("PATTERN SEQ(A a, B b)", {}, "a stream needs a window: .*\n.*hint: add WITHIN and a length of time, such as WITHIN 5 minutes"),
-        ("PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "of all keys would be kept\n.*hint: .*, or a stream time_to_live="),
+        ("PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 3 EVENTS", {}, "of all keys would be kept\n.*hint: .*, or time_to_live="),
         (PAIRS, {"time_to_live": "1 day"}, "time_to_live= is for windows of a number of events with partition_by"),
         (ROWS, {"time_to_live": "1 day"}, "time_to_live= is not supported for MATCH_RECOGNIZE"),
         (ROWS, {"engine": "gpu"}, "engine='gpu' is not supported for MATCH_RECOGNIZE over a stream"),
