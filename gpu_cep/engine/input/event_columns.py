@@ -215,9 +215,10 @@ class EventColumns:
         """Return the chunks of a column with dictionaries of their own, which are not joined for so few rows; None if they are."""
         if self.type(column).kind is not Kind.STRING or rows * FEW_OF_MANY > len(self):
             return None
-        source = self.texts.many_unread(column)
-        kept = source is not None and source.type == self.schema.field(column).type and pa.types.is_dictionary(source.type)
-        return source if kept else None
+        source = self.chunks(column)
+        if source is None or not pa.types.is_dictionary(source.type) or source.type != self.schema.field(column).type:
+            return None
+        return self.texts.many_unread(column)
 
     def value(self, column: int, row: int) -> object:
         """Return the value in one row, for messages."""

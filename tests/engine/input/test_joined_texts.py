@@ -145,3 +145,14 @@ def test_nulls_are_counted_without_joining_chunks():
     columns = event_columns.EventColumns(events, plan.query, threads=1)
     assert columns.null_count(1) == 2
     assert columns.chunks(1) is not None
+
+
+def test_plain_texts_that_a_result_takes_are_not_looked_at():
+    """To tell whether a column has many values takes longer than to take a few of them."""
+    rows = 1000
+    notes = pa.array([f"note {row}" for row in range(rows)])
+    events = pa.table({"ts": range(rows), "x": range(rows), "note": pa.chunked_array([notes.slice(0, 400), notes.slice(400)])})
+    with patch.multiple(text_codes, **MANY[True]), patch.object(text_columns, "are_many", wraps=text_codes.are_many) as looked:
+        found = cep.match(events, "PATTERN SEQ(a) WHERE a.x = 500 WITHIN 5")
+    assert [match["note"] for match in found["a"].to_pylist()] == ["note 500"]
+    assert not looked.called
