@@ -116,13 +116,19 @@ def in_sessions(plan: AnyPlan, schema: pa.Schema, time_to_live: float | str | No
     """
     if time_to_live is None:
         return None
-    ticks = ticks_of_length(plan, "time_to_live", time_to_live, time_unit)
-    if not ticks:
-        raise PatternError([Diagnostic(f"time_to_live={time_to_live!r} must be more than nothing", hint="write text such as '1 day'")])
+    ticks = ticks_to_live(plan, time_to_live, time_unit)
     column, taken = "session", {*schema.names, *answer_schema(plan, schema).names}
     while column in taken:
         column += "_"
     return InSessions(ticks, column)
+
+
+def ticks_to_live(plan: AnyPlan, time_to_live: float | str, time_unit: str | None) -> Tick:
+    """Return how many ticks a key may be silent; raise PatternError if it is no length of time, or none at all."""
+    ticks = _length(plan, "time_to_live", time_to_live, time_unit)
+    if not ticks:
+        raise PatternError([Diagnostic(f"time_to_live={time_to_live!r} must be more than nothing", hint="write text such as '1 day'")])
+    return ticks
 
 
 def plan_runs(
@@ -197,8 +203,8 @@ def text_of(pattern: Pattern) -> str:
 
 def _of_arrival(live: LiveQuery, arrival: Arrival, time_unit: str | None) -> LiveQuery:
     """Return the query with what is said about how events come."""
-    lateness = ticks_of_length(live.plan, "lateness", arrival.lateness, time_unit)
-    every = None if arrival.every is None else ticks_of_length(live.plan, "every", arrival.every, time_unit)
+    lateness = _length(live.plan, "lateness", arrival.lateness, time_unit)
+    every = None if arrival.every is None else _length(live.plan, "every", arrival.every, time_unit)
     idle = None if arrival.idle is None else _idle(live.plan, arrival.idle, time_unit)
     refuses, returns = arrival.late == "error", arrival.late == "rows"
     return replace(
@@ -224,13 +230,13 @@ def _idle(plan: Plan, given: str, time_unit: str | None) -> Idle:
         message = f"idle={given!r} is no length of time that a clock tells"
         raise PatternError([Diagnostic(message, hint="write it with a unit, such as idle='30 seconds'")])
     # the ticks of the timestamps must have a length, too
-    ticks_of_length(plan, "idle", given, time_unit)
+    _length(plan, "idle", given, time_unit)
     timestamp = plan.query.schema.attributes[plan.query.timestamp]
     tick = own_tick(timestamp) or UNITS[UNIT_NAMES[time_unit or ""]]
     return Idle(float(length.amount) * UNITS[length.unit] / 1e9, 1e9 / tick)
 
 
-def ticks_of_length(plan: Plan, name: str, given: float | str, time_unit: str | None) -> Tick:
+def _length(plan: Plan, name: str, given: float | str, time_unit: str | None) -> Tick:
     """Return a length of time that the keyword `name` gives, in ticks; raise PatternError if it is none."""
     length, faults = length_of(given), Faults()
     if length is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpu_cep.engine.streaming.certainty import counts_by_key
 from gpu_cep.errors import CepError
 from gpu_cep.keywords import read_keywords
-from gpu_cep.live.plans import Arrival, plan_live, ticks_of_length
+from gpu_cep.live.plans import Arrival, plan_live, ticks_to_live
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.queries.plans import make_plan
 from gpu_cep.queries.row_plans import is_row_pattern
@@ -32,6 +32,9 @@ def plan_stream_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Ma
             options, settings = read_keywords({**keywords, **rule.options})
             own = _own_arrival(arrival, rule.pattern, schema, options, settings)
             planned[name] = plan_live(rule.pattern, schema, options, settings, own)
+            if arrival.time_to_live is not None:
+                # also where the rule has no use for it
+                ticks_to_live(planned[name].plan, arrival.time_to_live, options.time_unit)
         except CepError as fault:
             failed[name] = named(name, fault)
     if failed:
@@ -43,7 +46,5 @@ def _own_arrival(arrival: Arrival, pattern: Pattern, schema: pa.Schema, options:
     """Return how events come for one of the rules: with a time to live only if its window is a number of events of each key."""
     if arrival.time_to_live is None or is_row_pattern(pattern):
         return replace(arrival, time_to_live=None)
-    plan = make_plan(pattern, schema, options, settings)
-    # also of a rule that has no use for it
-    ticks_of_length(plan, "time_to_live", arrival.time_to_live, options.time_unit)
-    return arrival if counts_by_key(plan) else replace(arrival, time_to_live=None)
+    counts = counts_by_key(make_plan(pattern, schema, options, settings))
+    return arrival if counts else replace(arrival, time_to_live=None)

@@ -110,16 +110,6 @@ def test_rules_of_one_query_are_told_and_run_no_engine_of_their_own():
         assert cep.match_all(STEPS, FAMILY, split=True) == expected
 
 
-@pytest.mark.parametrize("aggregate", ["sum(b[..i-1].x) <= 4", "max(b.s) > 'a'", "avg(b.x) < 3"])
-def test_a_family_may_aggregate_beside_what_it_says_of_texts(aggregate):
-    events = pa.table({"ts": range(9), "type": list("ABBCABBCB"), "x": [1, 2, 3, 4, 1, 2, 3, 1, 2], "s": list("abcdabcab")})
-    text = "PATTERN SEQ({} a, {} b+) WHERE (a.s = 'a' OR b.x > 1) AND " + aggregate + " WITHIN 5"
-    rules = {f"{one}{other}": text.format(one, other) for one, other in ("AB", "CB", "BC", "AC")}
-    found = cep.match_all(events, rules, split=True)
-    assert found == {name: cep.match(events, rule) for name, rule in rules.items()}
-    assert sum(map(len, found.values())) > 4
-
-
 def test_a_family_keeps_what_negations_look_back_at():
     rules = {
         f"over {n}": f"PATTERN SEQ(NOT(Leave n), View v, Buy b) WHERE b.price > {n} WITHIN 4 RETURN v.ts AS at, b.ts AS to"

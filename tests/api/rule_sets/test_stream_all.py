@@ -101,6 +101,7 @@ def test_events_that_are_looked_up_keep_their_numbers():
         }
 
 
+ROWS = "MATCH_RECOGNIZE (ORDER BY ts MEASURES FIRST(ts) AS at PATTERN (A B) WITHIN 4 DEFINE A AS type = 'View', B AS type = 'Buy')"
 ROW_PATTERNS = {
     "falls": "MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES FIRST(ts) AS at, MATCH_NUMBER() AS number "
     "PATTERN (S DOWN+) WITHIN 6 DEFINE DOWN AS x < PREV(x))",
@@ -240,12 +241,15 @@ def test_a_finished_stream_takes_no_events():
     [
         ({"a": "PATTERN SEQ(View v, Buy b)"}, {}, "pattern 'a': "),
         ({"a": "PATTERN SEQ(v) WHERE v.nothing > 1 WITHIN 5", "b": "PATTERN SEQ(v"}, {}, "pattern 'b'"),
-        (RULES | {"x": ROW_PATTERNS["falls"].replace("WITHIN 6", "")}, {}, "pattern 'x': "),
-        ({"a": RULES["left"], "x": ROW_PATTERNS["falls"].replace("DOWN+)", "DOWN+ $)")}, {}, "pattern 'x': "),
-        ({"x": ROW_PATTERNS["or"]}, {"output": "count"}, "pattern 'x': "),
-        ({"x": ROW_PATTERNS["or"], "a": "PATTERN SEQ(a) WITHIN 2"}, {"nulls": "drop"}, "nulls="),
+        (RULES | {"x": ROWS.replace("WITHIN 4", "")}, {}, "pattern 'x': a stream of MATCH_RECOGNIZE without WITHIN"),
+        ({"a": RULES["left"], "x": ROWS.replace("A B)", "A B $)")}, {}, "pattern 'x': a stream with $ is"),
+        ({"x": ROWS}, {"output": "count"}, "pattern 'x': output='count' is not"),
+        ({"x": ROWS, "a": "PATTERN SEQ(a) WITHIN 2"}, {"nulls": "drop"}, "pattern 'x': nulls='drop' is not for row"),
+        ({"x": ROWS, "a": "PATTERN SEQ(View a) WITHIN 2"}, {}, "have not the same columns"),
         ({"a": cep.Rule("PATTERN SEQ(View a) WITHIN 2 EVENTS", {"partition_by": "type"})}, {}, "stream_all() take it"),
         (RULES, {"time_to_live": "long"}, "time_to_live='long' is no length of time"),
+        (RULES, {"time_to_live": 0}, "time_to_live=0 must be more than nothing"),
+        ({"x": ROWS}, {"time_to_live": "long"}, "time_to_live='long' is no length of time"),
         (RULES, {"late": "row"}, "late='row' is unknown; expected one of drop, error, rows"),
         (RULES, {"idle": "3 seconds"}, "needs the length of its ticks"),
         ({"a": "PATTERN SEQ(View v) WITHIN 5 RETURN v.ts AS event"}, {"late": "rows"}, "late='rows' adds a column 'event'"),
