@@ -102,8 +102,9 @@ WORDS = {
 # Those that are asked if none are named. Batches with a limit and without, in one session, have Java compile the hand-over for both: each
 # may then take twice as long as by itself.
 USUAL_WAYS = tuple(word for word in WORDS if word != "unbounded")
-# Spark ends Python workers that have waited for a minute, so that no way of theirs may wait for a long query of SQL.
-TOGETHER = ((FILES, AUTO, SHUFFLED, HANDED, BARE, PATH, EMPTY), (UNBOUNDED,), (SQL,))
+# Spark ends Python workers that have waited for a minute, so that no way of theirs may wait for a long query of SQL. Java goes on
+# collecting garbage behind a shuffle of all rows, so that no short way takes its turn there.
+TOGETHER = ((FILES, PATH, EMPTY), (AUTO, SHUFFLED, HANDED, BARE), (UNBOUNDED,), (SQL,))
 # The ways that count rows, not matches.
 COUNT_ROWS = (HANDED, BARE, EMPTY)
 # The share of the matches that may differ by which of two events of one time comes first.
