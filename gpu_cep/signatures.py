@@ -82,7 +82,7 @@ _ELSEWHERE = {
     **{name: f"streams take {name}=: stream() and stream_all(), and Spark's functions" for name in ("emit", "every", "late")},
     "lateness": "stream() and stream_all() take lateness=; of a streaming DataFrame withWatermark() says how late events may come",
     "idle": "stream() and stream_all() take idle=; to a streaming DataFrame gpu_cep.heartbeats() gives a clock",
-    "time_to_live": "stream() and stream_all() take time_to_live=, and gpu_match() of a streaming DataFrame",
+    "time_to_live": "stream() and stream_all() take time_to_live=, and gpu_match() and gpu_match_all() of a streaming DataFrame",
     "limit": "limit_per_start= keeps some matches of each first event, and max_matches= makes too many an error",
 }
 

@@ -38,13 +38,13 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, set[str]]] = {
     cep.plot: (PlotOptions, {"match", "margin"}),
     cep.report: (ReportOptions, {"rows", "timelines", "margin"}),
     cep.match_all: (MatchOptions, {*RuleSetOptions.__annotations__}),
-    cep.explain_all: (StreamOptions, {"rare", "emit", "every", "late"}),
+    cep.explain_all: (StreamOptions, {"rare", "emit", "every", "late", "time_to_live"}),
     cep.stream: (StreamOptions, {*ArrivalOptions.__annotations__}),
     cep.stream_all: (StreamOptions, {*ArrivalOptions.__annotations__, "split"}),
     cep.progress: (ProgressOptions, set()),
     cep.gpu_match: (SparkOptions, {"worker_memory", "slices", "scan", "rare", "report", "emit", "every", "late", "time_to_live"}),
     cep.gpu_progress: (SparkProgressOptions, {"worker_memory", "slices", "scan", "every", "late"}),
-    cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory", "rare", "emit", "every", "late"}),
+    cep.gpu_match_all: (SparkOptions, {"on_error", "failures", "split", "worker_memory", "rare", "emit", "every", "late", "time_to_live"}),
 }
 LEFT_OUT = {
     cep.explain: {"timeouts", "detected_at", "result", "complete_until"},

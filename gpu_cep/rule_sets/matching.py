@@ -194,6 +194,7 @@ def explain_all(
     emit: str = "certain",
     every: float | str | None = None,
     late: str = "drop",
+    time_to_live: float | str | None = None,
     **keywords: Unpack[StreamOptions],
 ) -> RuleSetExplanation | SparkRuleSetExplanation:
     """Explain how many patterns will be answered, and what they share; the result prints itself.
@@ -207,7 +208,7 @@ def explain_all(
         share events in the state.
     rare
         As in :func:`gpu_match_all`, for a Spark DataFrame.
-    emit, every, late
+    emit, every, late, time_to_live
         As in :func:`gpu_match_all`, for a streaming DataFrame.
     **keywords
         As in :func:`match_all`.
@@ -235,8 +236,10 @@ def explain_all(
     if spark is not None and isinstance(events, spark.DataFrame):
         from gpu_cep_spark.rule_sets.explain import explain_spark_rules
 
-        return explain_spark_rules(events, rules, rare, {"emit": emit, "every": every, "late": late}, keywords)
-    _refuse_of_spark(rare, {"emit": emit != "certain", "every": every is not None, "late": late != "drop"})
+        of_stream = {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live}
+        return explain_spark_rules(events, rules, rare, of_stream, keywords)
+    of_streams = {"emit": emit != "certain", "every": every is not None, "late": late != "drop", "time_to_live": time_to_live is not None}
+    _refuse_of_spark(rare, of_streams)
     return explain_rules(plan_rules(events, rules, keywords), rules, keywords.get("threads"))
 
 

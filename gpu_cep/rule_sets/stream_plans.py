@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gpu_cep.analysis.options import Options
+    from gpu_cep.plan.interval_plan import AnyPlan
     from gpu_cep.plan.settings import Settings
     from gpu_cep.queries.plans import Pattern
 
@@ -43,8 +44,12 @@ def plan_stream_rules(rules: Mapping[str, Rule], schema: pa.Schema, keywords: Ma
 
 
 def _own_arrival(arrival: Arrival, pattern: Pattern, schema: pa.Schema, options: Options, settings: Settings) -> Arrival:
-    """Return how events come for one of the rules: with a time to live only if its window is a number of events of each key."""
+    """Return what :func:`arrival_of_rule` does for a rule without a plan; a row pattern has no use for a time to live."""
     if arrival.time_to_live is None or is_row_pattern(pattern):
         return replace(arrival, time_to_live=None)
-    counts = counts_by_key(make_plan(pattern, schema, options, settings))
-    return arrival if counts else replace(arrival, time_to_live=None)
+    return arrival_of_rule(arrival, make_plan(pattern, schema, options, settings))
+
+
+def arrival_of_rule(arrival: Arrival, plan: AnyPlan) -> Arrival:
+    """Return how events come for the rule of a plan: with a time to live only if its window is a number of events of each key."""
+    return arrival if counts_by_key(plan) else replace(arrival, time_to_live=None)

@@ -12,7 +12,7 @@ from gpu_cep.plan.event_plan import Plan
 # What bounds a window of a number of events of each key.
 REMEDY = (
     "give the window a length of time, or time_to_live='1 day', after which a silent key begins anew: "
-    "stream() and stream_all() take it, and gpu_match() of a streaming DataFrame"
+    "stream() and stream_all() take it, and gpu_match() and gpu_match_all() of a streaming DataFrame"
 )
 
 

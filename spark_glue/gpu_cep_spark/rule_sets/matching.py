@@ -37,7 +37,7 @@ from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
 from gpu_cep_spark.narrowing.rule_filters import MOST_FILTERS, any_filter
 from gpu_cep_spark.rapids import warn_of_types
 from gpu_cep_spark.rule_sets.shuffles import RuleShuffle, choose_shuffles
-from gpu_cep_spark.rule_sets.streaming import match_rules_of_stream, plan_streamed_rules
+from gpu_cep_spark.rule_sets.streaming import match_each_of_stream, match_rules_of_stream, plan_streamed_rules
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, spark_schema
 from gpu_cep_spark.slices.cut import in_slices, number_of
 from gpu_cep_spark.slices.shuffle_tasks import shuffle
@@ -62,6 +62,7 @@ def gpu_match_all(
     emit: str = "certain",
     every: float | str | None = None,
     late: str = "drop",
+    time_to_live: float | str | None = None,
     **keywords: Unpack[SparkOptions],
 ) -> Any:
     """Find the matches of many patterns among the events of a Spark DataFrame.
@@ -89,7 +90,7 @@ def gpu_match_all(
     split
         Whether the result is a dictionary of DataFrames by name. Each is computed when it is used;
         a job that uses several shuffles the events once for those whose streams have keys.
-        Of a streaming DataFrame each is a stream of its own, by :func:`gpu_match`.
+        Of a streaming DataFrame each is a stream of its own, as of :func:`gpu_match`.
     worker_memory
         As in :func:`gpu_match`.
     rare
@@ -101,6 +102,9 @@ def gpu_match_all(
     late
         As in :func:`gpu_match`, of a streaming DataFrame. Of ``rows``, a late event comes out
         once, with NULL for the pattern; with `split` it is a row of each DataFrame.
+    time_to_live
+        As in :func:`gpu_match`, of a streaming DataFrame, for the patterns that have such a
+        window.
     **keywords
         As in :func:`gpu_match`; ``output="compressed"`` is not supported.
 
@@ -127,13 +131,12 @@ def gpu_match_all(
     check_split(split)
     check_error_choices(on_error, failures)
     refuse_output(keywords.get("output"), "for many patterns under Spark")
-    check_kind(gpu_match_all, df, {"worker_memory": worker_memory, "rare": rare}, {"emit": emit, "every": every, "late": late})
+    of_stream: dict[str, Any] = {"emit": emit, "every": every, "late": late, "time_to_live": time_to_live}
+    check_kind(gpu_match_all, df, {"worker_memory": worker_memory, "rare": rare}, of_stream)
     if df.isStreaming:
-        planned, failed = plan_streamed_rules(rules, keywords, df, Arrival(late=late, every=every, emit=emit))
-        if split:
-            of_stream: dict[str, Any] = {"emit": emit, "every": every, "late": late, **keywords}
-            streams, further = _streams_of_their_own(df, {name: rules[name] for name in planned}, of_stream)
-            failed |= further
+        planned, failed = plan_streamed_rules(rules, keywords, df, Arrival(**of_stream))
+        streams, further = match_each_of_stream(df, planned) if split else ({}, {})
+        failed |= further
         _refuse_failed(failed, rules, on_error)
         found = streams if split else match_rules_of_stream(df, planned)
         report_failures(failed, failures)
@@ -160,24 +163,6 @@ def gpu_match_all(
     frames = [job.match(shuffle) for shuffle in shared]
     frames += [numbered(frame).select(F.lit(name), "*").toDF(PATTERN, *frame.columns) for name, frame in alone.items()]
     return reduce(DataFrame.unionAll, frames)
-
-
-def _streams_of_their_own(
-    df: DataFrame, rules: Mapping[str, Rule], keywords: Mapping[str, Any]
-) -> tuple[dict[str, DataFrame], dict[str, CepError]]:  # fmt: skip
-    """Return a streaming DataFrame for each rule by name, and the errors of the others.
-
-    Each is started by itself, so that there is nothing to share, not even a watermark.
-    """
-    streams: dict[str, DataFrame] = {}
-    failed: dict[str, CepError] = {}
-    for name, rule in rules.items():
-        try:
-            with naming(name):
-                streams[name] = gpu_match(df, rule.pattern, **{**keywords, **rule.options})
-        except CepError as fault:
-            failed[name] = fault
-    return streams, failed
 
 
 def _refuse_failed(failed: Mapping[str, CepError], rules: Mapping[str, Rule], on_error: OnError) -> None:

@@ -18,10 +18,11 @@ from gpu_cep.engine.streaming.kinds import kinds_schema
 from gpu_cep.errors import CepError
 from gpu_cep.keywords import read_keywords
 from gpu_cep.live.clocks import refuse_other_clocks
-from gpu_cep.live.plans import Arrival
+from gpu_cep.live.plans import Arrival, ticks_to_live
 from gpu_cep.live.queries import LiveQuery
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep.rule_sets.rules import Rule, naming
+from gpu_cep.rule_sets.stream_plans import arrival_of_rule
 from gpu_cep.rule_sets.tables import PATTERN, check_columns, same_columns
 from gpu_cep_spark.jobs import pattern_text
 from gpu_cep_spark.matching import check_spark_settings
@@ -31,7 +32,7 @@ from gpu_cep_spark.rule_sets.shuffles import Keys, by_columns, keys_of, keys_of_
 from gpu_cep_spark.schemas import arrow_schema
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.streaming.checks import check_rule_of_stream, check_source
-from gpu_cep_spark.streaming.frames import ZONE, live_query, match_in_buckets, rule_digest, sent_result, with_event_time
+from gpu_cep_spark.streaming.frames import ZONE, live_query, match_in_buckets, match_live_query, rule_digest, sent_result, with_event_time
 from gpu_cep_spark.streaming.heartbeat_rows import HEARTBEAT, without_heartbeats
 from gpu_cep_spark.streaming.work import LiveGroup, LiveRule, LiveWork
 
@@ -93,8 +94,12 @@ def _plan_rule(name: str, rule: Rule, keywords: Mapping[str, Any], schema: pa.Sc
     check_spark_settings(settings)
     kinds = by_kind(settings) if settings.timeouts else (settings,)
     query, *timeouts = [NarrowQuery.of(rule.pattern, schema, options, each) for each in kinds]
-    check_rule_of_stream(query.plan, query.settings)
-    live = live_query(query, timeouts, arrival)
+    own = arrival_of_rule(arrival, query.plan)
+    check_rule_of_stream(query.plan, query.settings, expires=own.time_to_live is not None)
+    live = live_query(query, timeouts, own)
+    if arrival.time_to_live is not None:
+        # also where the rule has no use for it
+        ticks_to_live(query.plan, arrival.time_to_live, options.time_unit)
     return StreamedRule(LiveRule(live, rule_digest(query, {}, live), pattern_text(rule.pattern), name), query)
 
 
@@ -131,10 +136,34 @@ def match_rules_of_stream(df: DataFrame, planned: Mapping[str, StreamedRule]) ->
     check_one_stream(df, planned)
     every = [each.rule.live for each in planned.values()]
     check_columns({name: each.rule.live.result for name, each in planned.items()})
-    events = without_heartbeats(df, every[0].schema.names[every[0].plan.query.timestamp])
+    events = _events(df, every[0])
     work, result = work_of_rules(planned, arrow_schema(events.schema, ZONE), shuffle_partitions(df.sparkSession))
     sent = (narrow_to_all if work.whole is None else with_whole_events_of_all)(events, every, work.columns)
     return with_event_time(match_in_buckets(sent, work, result), every)
+
+
+def match_each_of_stream(
+    df: DataFrame, planned: Mapping[str, StreamedRule]
+) -> tuple[dict[str, DataFrame], dict[str, CepError]]:  # fmt: skip
+    """Return a streaming DataFrame for each rule by name, and the errors of the others.
+
+    Each is started by itself, so that there is nothing to share, not even a watermark.
+    """
+    streams: dict[str, DataFrame] = {}
+    failed: dict[str, CepError] = {}
+    for name, each in planned.items():
+        try:
+            with naming(name):
+                check_source(df, each.query.plan)
+                streams[name] = match_live_query(_events(df, each.rule.live), each.query, each.rule.live)
+        except CepError as fault:
+            failed[name] = fault
+    return streams, failed
+
+
+def _events(df: DataFrame, live: LiveQuery) -> DataFrame:
+    """Return the events that a query is asked of: all rows but heartbeats."""
+    return without_heartbeats(df, live.schema.names[live.plan.query.timestamp])
 
 
 def work_of_rules(planned: Mapping[str, StreamedRule], events: pa.Schema, partitions: int) -> tuple[LiveWork, pa.Schema]:

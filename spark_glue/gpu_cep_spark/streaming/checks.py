@@ -70,9 +70,9 @@ def check_stream(df: DataFrame, plan: AnyPlan, settings: Settings, *, expires: b
         raise UnsupportedError(faults)
 
 
-def check_rule_of_stream(plan: AnyPlan, settings: Settings) -> None:
-    """Check that a query of a rule set is one for streams under Spark; raises as :func:`check_stream`."""
-    faults = [*_faults_of_query(plan, expires=False), *_faults_of_output(plan, settings)]
+def check_rule_of_stream(plan: AnyPlan, settings: Settings, *, expires: bool) -> None:
+    """Check that a query of a rule set is one for streams under Spark; raises as :func:`check_stream`, with its arguments."""
+    faults = [*_faults_of_query(plan, expires=expires), *_faults_of_output(plan, settings)]
     if faults:
         raise UnsupportedError(faults)
 

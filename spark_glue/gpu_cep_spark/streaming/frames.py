@@ -60,9 +60,13 @@ def match_stream(job: Job, timeouts: Sequence[NarrowQuery], arrival: Arrival) ->
     PatternError
         The `arrival` has what is no length of time.
     """
-    query, df = job.query, job.df
-    check_stream(df, query.plan, query.settings, expires=arrival.time_to_live is not None)
-    work = live_work(query, arrival, shuffle_partitions(df.sparkSession), timeouts, arrow_schema(df.schema, job.zone))
+    check_stream(job.df, job.query.plan, job.query.settings, expires=arrival.time_to_live is not None)
+    return match_live_query(job.df, job.query, live_query(job.query, timeouts, arrival))
+
+
+def match_live_query(df: DataFrame, query: NarrowQuery, live: LiveQuery) -> DataFrame:
+    """Return the matches of a streaming DataFrame as they become certain, of a query by itself, which is asked as `live`."""
+    work = live_work(query, live, shuffle_partitions(df.sparkSession), arrow_schema(df.schema, ZONE))
     return with_event_time(match_in_buckets(events_sent(df, work), work, result_schema(work.live, work.whole)), [work.live])
 
 
@@ -94,15 +98,11 @@ def _is_event_time(live: LiveQuery) -> bool:
     return DETECTED_AT in live.result.names and live.every is None and not live.by_window and is_reported_in_time(live.plan)
 
 
-def live_work(
-    query: NarrowQuery, arrival: Arrival, partitions: int, timeouts: Sequence[NarrowQuery], events: pa.Schema
-) -> LiveWork:  # fmt: skip
-    """Return the work on each bucket; raises as :func:`match_stream`.
+def live_work(query: NarrowQuery, live: LiveQuery, partitions: int, events: pa.Schema) -> LiveWork:
+    """Return the work on each bucket of a query that is asked as `live`.
 
-    `partitions` is the session's number of partitions, `timeouts` has a query if they are asked for, and `events` have a
-    DataFrame's columns.
+    `partitions` is the session's number of partitions, and `events` have a DataFrame's columns.
     """
-    live = live_query(query, timeouts, arrival)
     codes, whole = coded_columns(query.plan), events if live.returns_late else None
     rule = LiveRule(live, rule_digest(query, codes, live), pattern_text(query.pattern))
     group = LiveGroup((rule,), live.schema, keys_of_shuffle(live.plan), codes)

@@ -22,7 +22,8 @@ from gpu_cep_spark.streaming.work import LiveGroup, LiveRule, LiveWork
 _MARK = b"gpu_cep.rule_states"
 _FORMAT = 1
 # A row for each rule of the set. What is behind the digest is NULL for rules of other groups; `state` has what few rules have.
-_TABLE = pa.schema({"rule": pa.string(), "query": pa.string(), "since": pa.int64(), "settled": pa.int64(), "state": pa.large_binary()})
+_NUMBERS = {"since": pa.int64(), "settled": pa.int64(), "closing": pa.int64()}
+_TABLE = pa.schema({"rule": pa.string(), "query": pa.string(), **_NUMBERS, "state": pa.large_binary()})
 # The part of a digest by which the rules of a set are told from others.
 _DIGITS = 16
 _OWN_CHECKPOINT = "start this query with a checkpointLocation of its own"
@@ -84,7 +85,8 @@ def _row(name: str, digest: str, known: RuleState | None) -> dict[str, Any]:
         return row
     state = known.state
     plain = known.is_new and not state.over
-    return row | {"since": known.since, "settled": state.settled, "state": None if plain else write_state(state, {})}
+    told = {"since": known.since, "settled": state.settled, "closing": known.closing}
+    return row | told | {"state": None if plain else write_state(state, {})}
 
 
 def read_states(work: LiveWork, group: LiveGroup, written: bytes) -> tuple[tuple[RuleState, ...], dict[str, Any]]:
@@ -137,4 +139,5 @@ def _known(rule: LiveRule, row: Mapping[str, Any], clock: Clock) -> RuleState:
     """Return what is known of a rule by its row, and by the clock of the bucket."""
     schema = rule.live.schema
     state = first_state(schema) if row["state"] is None else read_state(row["state"], schema)
-    return RuleState(replace(state, clock=clock, settled=row["settled"]), since=row["since"])
+    # an earlier release did not write when keys are given up
+    return RuleState(replace(state, clock=clock, settled=row["settled"]), closing=row.get("closing"), since=row["since"])

@@ -21,14 +21,14 @@ from gpu_cep.rule_sets.tables import join_results, with_late_of_no_pattern
 from gpu_cep_spark.rule_sets import streaming
 from gpu_cep_spark.rule_sets.streaming import StreamedRule, work_of_rules
 from gpu_cep_spark.streaming import packing as live_packing
-from gpu_cep_spark.streaming import runs
+from gpu_cep_spark.streaming import rule_states, runs
 from gpu_cep_spark.streaming import state as live_state
 from gpu_cep_spark.streaming.state import TICKS
 from gpu_cep_spark.tasks.results import as_promised
 from tests.effort import examples
 from tests.spark.samples import as_set
 from tests.spark.streaming.buckets import Operator
-from tests.spark.streaming.test_buckets import FOR_EVER, INSTANT, SECOND, START, asked, in_tasks
+from tests.spark.streaming.test_buckets import FOR_EVER, INSTANT, SECOND, START, asked, certain_of, in_tasks
 
 SCHEMA = pa.schema({"ts": INSTANT, "type": pa.string(), "k": pa.int64(), "j": pa.int64(), "x": pa.int64()})
 WINDOWS = ("1 second", "4 seconds", "9 seconds")
@@ -45,6 +45,8 @@ QUERIES = (
     "PATTERN SEQ(a, {} b) WHERE skip_till_any_match {{ a.x < b.x AND b.type <> '{}' }} WITHIN {} RETURN a.x AS x, b.ts AS at",
 )
 COUNTED = "PATTERN SEQ({} a, {} b) WITHIN 4 EVENTS RETURN a.x AS x, b.ts AS at"
+KEYED = "PARTITION BY k "
+SILENCES = st.sampled_from(("1 second", "2 seconds", "1 day"))
 OPTIONS = ({}, {}, {"after_match": "skip_past_last"}, {"after_match": "skip_to_next"}, {"order_by": "x"})
 
 
@@ -58,7 +60,7 @@ def few_buckets() -> Iterator[None]:
 
 def planned(rules: Mapping[str, Any], *, schema: pa.Schema = SCHEMA, **asked: Any) -> dict[str, StreamedRule]:
     """Rules as they are asked of a stream, but for what the DataFrame has to say."""
-    arrival = Arrival(**{name: asked.pop(name) for name in ("late", "every", "emit") if name in asked})
+    arrival = Arrival(**{name: asked.pop(name) for name in ("late", "every", "emit", "time_to_live") if name in asked})
     return {name: streaming._plan_rule(name, rule, asked, schema, arrival) for name, rule in as_rules(rules).items()}
 
 
@@ -68,13 +70,17 @@ def operator_of(rules: Mapping[str, Any], delay: int = 0, **asked: Any) -> Opera
 
 @st.composite
 def rule_sets(draw: st.DrawFn) -> dict[str, cep.Rule]:
-    """A few rules, whose events are shared, or not, or only counted; often most of them are alike."""
-    found, likely = {}, draw(st.sampled_from(((*QUERIES, COUNTED), QUERIES[:1] + QUERIES[3:6], QUERIES[:1])))
+    """A few rules, whose events are shared, or not, or only counted; often most of them are alike, and of keys that the result has."""
+    found, keys, likely = (
+        {},
+        draw(st.sampled_from(("", KEYED))),
+        draw(st.sampled_from(((*QUERIES, COUNTED), QUERIES[:1] + QUERIES[3:6], QUERIES[:1]))),
+    )
     for number in range(draw(st.integers(1, 5))):
         query, types = draw(st.sampled_from(likely)), draw(st.lists(st.sampled_from("ABC"), min_size=2, max_size=2))
-        text = query.format(*types, draw(st.sampled_from(WINDOWS)))
+        text = keys + query.format(*types, draw(st.sampled_from(WINDOWS)))
         options = draw(st.sampled_from(OPTIONS))
-        found[f"rule {number}"] = cep.Rule(text, options if query != COUNTED else {})
+        found[f"rule {number}"] = cep.Rule(text, options if query != COUNTED or keys else {})
     return found
 
 
@@ -94,16 +100,18 @@ def batch_of(each: StreamedRule, events: pa.Table) -> pa.Table:
     """What a batch gives of a rule, among the columns that it reads, with ties as Spark orders them."""
     options, settings = each.query.options, each.query.settings
     own = events.select(each.query.events.names)
+    if each.rule.live.sessions is not None:
+        return certain_of(each.rule.live, own)[0]
     return cep.match(own, each.query.pattern, order_by=options.order_by, after_match=settings.after_match)
 
 
 @examples(60, 400)
 @given(rule_sets(), streams(), st.sampled_from(("drop", "rows")), st.data())
 def test_each_rule_has_the_matches_of_a_batch(rules, events, late, data):
-    counted = any("EVENTS" in rule.pattern for rule in rules.values())
+    counted = any(rule.pattern.startswith(COUNTED[:7]) and "EVENTS" in rule.pattern for rule in rules.values())
     every = data.draw(st.sampled_from((None, None, "2 seconds")), "every")
     emit = data.draw(st.sampled_from(("certain", "window")), "emit")
-    given_rules = planned(rules, every=every, late=late, emit=emit)
+    given_rules = planned(rules, every=every, late=late, emit=emit, time_to_live=data.draw(SILENCES, "time to live"))
     work, _ = work_of_rules(given_rules, SCHEMA, data.draw(st.sampled_from((1, 2)), "partitions"))
     operator = Operator(work, delay=data.draw(st.sampled_from((0, 1_000, 3_000)), "delay"))
     order = data.draw(st.permutations(range(events.num_rows)) if data.draw(st.booleans()) else st.just(range(events.num_rows)), "order")
@@ -220,6 +228,43 @@ def test_another_rule_set_is_refused_by_the_names_of_its_rules():
         with pytest.raises(EventError, match=message + own):
             operator.batch(told((1, "B", 1, 1)))
     operator.work = operator_of(dict(reversed(RULES.items())), every="1 second").work
+    operator.batch(told((1, "B", 1, 1)))
+    operator.idle(FOR_EVER)
+    assert sorted(operator.found["pattern"].to_pylist()) == ["by j", "far", "near"]
+
+
+TREND = f"{KEYED}PATTERN SEQ(A a, B b+) WITHIN 5 EVENTS RETURN a.x AS x, last(b.ts) AS at"
+KEYED_RULES = {"trend": TREND, "near": KEYED + PAIRS}
+
+
+def test_a_key_of_a_rule_is_given_up_once_it_was_silent_for_its_time_to_live():
+    operator = operator_of(KEYED_RULES, time_to_live="14 seconds")
+    operator.batch(told((0, "A", 1, 1), (1, "B", 1, 2)))
+    closed = START // TICKS + 15_000
+    operator.idle(closed - 5_000)
+    assert operator.found["pattern"].to_pylist() == ["near"]
+    calls = len(operator.frames)
+    operator.idle(closed - 1)
+    assert len(operator.frames) == calls, "nothing can be certain yet"
+    operator.idle(closed)
+    assert operator.found["pattern"].to_pylist() == ["near", "trend"]
+    assert operator.total("expired") == 1
+    assert operator.is_empty()
+
+
+def test_another_time_to_live_makes_other_rules_of_those_that_have_a_use_for_it():
+    operator = operator_of(KEYED_RULES, time_to_live="14 seconds")
+    operator.batch(told((0, "A", 1, 1)))
+    operator.work = operator_of(KEYED_RULES, time_to_live="15 seconds").work
+    with pytest.raises(EventError, match="belongs to other rules: 'trend' was another query; "):
+        operator.batch(told((1, "B", 1, 1)))
+
+
+def test_a_checkpoint_that_does_not_say_when_keys_are_given_up_is_read():
+    operator = operator_of(RULES)
+    told_before = rule_states._TABLE.remove(rule_states._TABLE.names.index("closing"))
+    with patch.object(rule_states, "_TABLE", told_before):
+        operator.batch(told((0, "A", 1, 1)))
     operator.batch(told((1, "B", 1, 1)))
     operator.idle(FOR_EVER)
     assert sorted(operator.found["pattern"].to_pylist()) == ["by j", "far", "near"]

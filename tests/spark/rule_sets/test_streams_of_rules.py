@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from pyspark.errors import StreamingQueryException
@@ -12,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from gpu_cep.errors import CepError, PatternError, PatternSyntaxError, UnsupportedError
+from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from tests.spark.samples import as_set, physical_plan
-from tests.spark.streaming.live_sources import SCHEMA, end, events, figures, run, source, write
+from tests.spark.streaming.live_sources import ROWS, SCHEMA, end, events, figures, run, source, write
 
 pytestmark = pytest.mark.usefixtures("rocks")
 RULES: dict[str, str | cep.Rule] = {
@@ -22,6 +24,7 @@ RULES: dict[str, str | cep.Rule] = {
     "equal": "PATTERN SEQ(A a, A b) WHERE [x] AND [type] WITHIN 5 seconds RETURN a.x AS x, b.ts AS at",
     "near": cep.Rule("PATTERN SEQ(B a, C b) WITHIN 1 second RETURN a.x AS x, b.ts AS at", {"after_match": "skip_past_last"}),
 }
+KEYED = "PATTERN SEQ(A a, B b) WITHIN 3 EVENTS"
 ORDER = ["type", "x", "k"]
 PLAIN = "PATTERN SEQ(A a, B b) WITHIN 5 seconds"
 ROBUST = "PATTERN SEQ(A a, B b) WHERE robust_skip_till_next_match { a.x < b.x }"
@@ -84,6 +87,8 @@ def test_what_shares_events_is_explained(stream: DataFrame) -> None:
         "one stateful query; events by x; 1 of them with more keys, by which equal rows are equal in these: long, equal",
     ]
     assert str(cep.explain_all(stream, RULES, every="1 second", late="rows", emit="window", timeouts=True)).count("one stateful query") == 2
+    told = str(cep.explain_all(stream, {"far": PLAIN, "keyed": KEYED}, time_to_live="1 day", partition_by="k"))
+    assert "events by k; a window of a number of events shares none: keyed" in told
 
 
 @pytest.mark.parametrize(
@@ -92,7 +97,6 @@ def test_what_shares_events_is_explained(stream: DataFrame) -> None:
         ({"rare": "a"}, UnsupportedError, "rare= has no meaning for a streaming DataFrame"),
         ({"late": "drpo"}, PatternError, "late='drpo' is unknown; .*\n.*did you mean 'drop'"),
         ({"emit": "windows"}, PatternError, "emit='windows' is unknown; .*\n.*did you mean 'window'"),
-        ({"time_to_live": "1 day"}, TypeError, r"unexpected keyword argument 'time_to_live'; stream\(\) and stream_all\(\) take"),
         ({"timestamp": "k"}, UnsupportedError, "timestamp column 'k' is DOUBLE, of which Spark keeps no watermark"),
     ],
 )
@@ -123,8 +127,11 @@ def test_faults_of_rules_are_explained_with_the_keywords_of_the_stream(stream: D
             {"keyed": "PARTITION BY k PATTERN SEQ(A a, B b) WITHIN 3 EVENTS RETURN a.x AS x, b.ts AS at"},
             {},
             UnsupportedError,
-            "pattern 'keyed': .*of all keys would be kept",
+            r"pattern 'keyed': .*of all keys would be kept\n.*hint: .*, or time_to_live=.*gpu_match_all\(\) of a streaming DataFrame",
         ),
+        ({}, {"time_to_live": "long"}, PatternError, "time_to_live='long' is no length of time"),
+        ({}, {"time_to_live": 0}, PatternError, "time_to_live=0 must be more than nothing"),
+        ({"rows": ROWS}, {}, UnsupportedError, "pattern 'rows': MATCH_RECOGNIZE is not supported here"),
         ({}, {"output": "count"}, UnsupportedError, "output='count' is not supported for a streaming DataFrame"),
         ({}, {"worker_memory": "1GB"}, UnsupportedError, "worker_memory= has no meaning for a streaming DataFrame"),
         ({}, {"rare": "a"}, UnsupportedError, "rare= has no meaning for a streaming DataFrame"),
@@ -156,6 +163,20 @@ def test_patterns_with_an_error_may_be_left_out_and_results_be_apart(stream: Dat
     assert all(frame.isStreaming for frame in found.values())
     assert found["whole"].columns == ["match_start", "match_end", "a", "b"]
     assert list(failures) == ["loose"]
+
+
+def test_a_time_to_live_is_for_the_patterns_that_have_a_use_for_it(stream: DataFrame) -> None:
+    rules = {"plain": PLAIN, "keyed": cep.Rule(KEYED, {"partition_by": "k"})}
+    found = cep.gpu_match_all(stream, rules, time_to_live="1 day", split=True)
+    assert {name: frame.columns[0] for name, frame in found.items()} == {"plain": "match_start", "keyed": "k"}
+    with pytest.raises(UnsupportedError, match=r"pattern 'keyed': .*of all keys would be kept"):
+        cep.gpu_match_all(stream, rules, split=True)
+
+
+def test_what_is_apart_is_planned_once(stream: DataFrame) -> None:
+    with patch.object(NarrowQuery, "of", wraps=NarrowQuery.of) as planned:
+        found = cep.gpu_match_all(stream, RULES, split=True)
+    assert planned.call_count == len(found) == len(RULES)
 
 
 def test_streams_that_are_apart_have_watermarks_of_their_own(stream: DataFrame) -> None:

@@ -28,7 +28,7 @@ from gpu_cep.plan.timeouts import by_kind
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.streaming import packing as live_packing
 from gpu_cep_spark.streaming import state as live_state
-from gpu_cep_spark.streaming.frames import live_work
+from gpu_cep_spark.streaming.frames import live_query, live_work
 from gpu_cep_spark.streaming.state import TICKS
 from gpu_cep_spark.tasks.results import as_promised
 from tests.conformance.expectation import expected
@@ -58,7 +58,8 @@ def asked(
     given, settings = read_keywords(options)
     kinds = by_kind(settings) if settings.timeouts else (settings,)
     query, *timeouts = [NarrowQuery.of(text, schema, given, each) for each in kinds]
-    return query, live_work(query, Arrival(late=late, every=every, time_to_live=time_to_live), 1, timeouts, schema)
+    live = live_query(query, timeouts, Arrival(late=late, every=every, time_to_live=time_to_live))
+    return query, live_work(query, live, 1, schema)
 
 
 def over_instants(case: Case, shifts: tuple[int, ...]) -> Case:
