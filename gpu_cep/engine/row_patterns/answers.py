@@ -14,7 +14,7 @@ from gpu_cep.engine.input.empty_tables import no_rows
 from gpu_cep.engine.output.row_patterns import row_pattern_schema
 from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.found import RowMatches
-from gpu_cep.engine.row_patterns.matching import find_matches
+from gpu_cep.engine.row_patterns.matching import match_partitions
 from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
 from gpu_cep.engine.row_patterns.ordering import order_rows
 from gpu_cep.engine.row_patterns.places import PlaceFinder, reads_all_rows
@@ -72,7 +72,7 @@ def answer_row_pattern(
     with profile.stage("order"):
         ordered = order_rows(plan.bound, columns, threads, ties)
     run = RowRun(plan, columns, ordered, threads)
-    matches = find_matches(run, max_steps, profile)
+    matches = match_partitions(run, max_steps, profile)
     for name, count in (("rows", len(ordered)), ("partitions", len(ordered.offsets) - 1), ("matches", len(matches))):
         profile.add(name, count)
     if plan.search is not None:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gpu_cep.analysis.bound import CountWindow
 from gpu_cep.engine.row_patterns.automaton_tables import ReachTables, reach_tables
 from gpu_cep.engine.row_patterns.pieces import CutPieces
-from gpu_cep.engine.row_patterns.reach import starting_label, window_clock
+from gpu_cep.engine.row_patterns.reach import row_clock, starting_label
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep_kernels.compile.jit import Kernel
 from gpu_cep_kernels.device.interface import Array, Device, HostArray
@@ -136,7 +136,7 @@ def _limits(search: CardSearch, run: RowRun) -> Array:
     if isinstance(window, CountWindow):
         search.launch(limit_by_rows, min(window.events, rows), limits)
         return limits
-    times, missing, length = window_clock(run)
+    times, missing, length = row_clock(run)
     starting = starting_label(run.plan, search.labels.dtype)
     search.launch(limit_by_times, search.labels, starting, device.upload(times), device.upload(missing), length, limits)
     return limits

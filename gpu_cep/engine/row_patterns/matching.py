@@ -27,7 +27,7 @@ from gpu_cep_kernels.row_patterns.matches import Chains, Trail, find_row_matches
 from gpu_cep_kernels.row_patterns.tables import UNMATCHED, PartitionPieces, Reach, SkipTo
 
 
-def find_matches(run: RowRun, max_steps: int | None, profile: Profile = UNREAD) -> RowMatches:
+def match_partitions(run: RowRun, max_steps: int | None, profile: Profile = UNREAD) -> RowMatches:
     """Return the matches of all partitions; `profile` receives the seconds of each stage.
 
     Raises
@@ -59,7 +59,7 @@ def find_certain_matches(run: RowRun, begun: SearchProgress, opened: npt.NDArray
     """Return the matches that no row which is not known yet can change; where they are not certain, `begun` says then.
 
     `opened`: whether such rows may come in the window that begins with each row; None: there are none. The pattern has a window.
-    Raises as :func:`find_matches`.
+    Raises as :func:`match_partitions`.
     """
     pieces = cut_partitions(run.ordered.offsets, 1)
     reach = find_reach(run, pieces, label_rows(run, pieces), opened)

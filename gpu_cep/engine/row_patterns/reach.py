@@ -79,7 +79,7 @@ def _limits(run: RowRun, pieces: PartitionPieces, labels: Labels) -> Indices:
         rows = min(window.events, len(run.ordered))
         spread(lambda span: limit_by_rows(*span, pieces, rows, limits), parts, threads)
         return limits
-    clock, starting = window_clock(run), starting_label(run.plan, labels.dtype)
+    clock, starting = row_clock(run), starting_label(run.plan, labels.dtype)
     spread(lambda span: limit_by_times(*span, pieces, labels, starting, *clock, limits), parts, threads)
     return limits
 
@@ -98,7 +98,7 @@ class WindowClock(NamedTuple):
     length: Any
 
 
-def window_clock(run: RowRun) -> WindowClock:
+def row_clock(run: RowRun) -> WindowClock:
     """Return the clock of a window of time.
 
     Times are float64, or uint64 whose differences are right also where those of int64 overflow.

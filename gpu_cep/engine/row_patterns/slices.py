@@ -21,7 +21,7 @@ from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.row_patterns.answers import returned_rows
 from gpu_cep.engine.row_patterns.columns import row_columns
 from gpu_cep.engine.row_patterns.found import RowMatches
-from gpu_cep.engine.row_patterns.matching import find_matches
+from gpu_cep.engine.row_patterns.matching import match_partitions
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.engine.row_patterns.shown import shown_rows
@@ -74,7 +74,7 @@ def answer_slices(
     profile.add("rows", int(np.count_nonzero(own)))
     profile.add("copies", int(np.count_nonzero(~own)))
     run = RowRun(plan, columns, ordered, threads)
-    matches = find_matches(run, settings.max_steps, profile)
+    matches = match_partitions(run, settings.max_steps, profile)
     with profile.stage("results"):
         if skips_rows(bound):
             return _candidates(run, matches, own, profile)

@@ -13,7 +13,7 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.analysis.row_patterns.bind import bind_row_pattern
 from gpu_cep.engine.input.read_tables import schema_of
 from gpu_cep.engine.row_patterns.columns import row_columns
-from gpu_cep.engine.row_patterns.matching import find_matches
+from gpu_cep.engine.row_patterns.matching import match_partitions
 from gpu_cep.engine.row_patterns.measures import MeasureSource, measure_array
 from gpu_cep.engine.row_patterns.ordering import order_rows
 from gpu_cep.engine.row_patterns.places import PlaceFinder
@@ -35,7 +35,7 @@ def matched(query: RowPatternQuery, table: pa.Table, **keywords: Any) -> list[Re
     plan = plan_row_pattern(bind_row_pattern(query, schema_of(table.schema), Options(**keywords)))
     columns = row_columns(plan, table, 1)
     ordered = order_rows(plan.bound, columns, 1)
-    matches = find_matches(RowRun(plan, columns, ordered, 1), None)
+    matches = match_partitions(RowRun(plan, columns, ordered, 1), None)
     shown = shown_rows(plan, matches)
     if query.rows == "with unmatched":
         shown = with_unmatched(shown, np.flatnonzero(~covered_rows(matches, len(ordered))))
