@@ -144,6 +144,7 @@ BELOW |= {
         "gpu_cep.rule_sets.lookups",
         "gpu_cep.sql_statements",
         "gpu_cep.__version__",
+        "gpu_cep_kernels.device.selection",
     },
     "gpu_cep_kernels": set(),
 }

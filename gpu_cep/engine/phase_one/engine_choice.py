@@ -23,7 +23,7 @@ from gpu_cep.records import record
 from gpu_cep_kernels.compile.ahead import compile_ahead
 from gpu_cep_kernels.compile.launch import threads_of
 from gpu_cep_kernels.device.interface import Device, DeviceUnavailable, NoDevice
-from gpu_cep_kernels.device.selection import open_device, select_device
+from gpu_cep_kernels.device.selection import open_device
 
 _log = logging.getLogger("gpu_cep")
 
@@ -118,14 +118,6 @@ def require_device() -> Device:
         return open_device()
     except DeviceUnavailable as fault:
         raise EngineUnavailable(f"phase 1 cannot run on GPU because {fault}; use engine='auto' or engine='cpu'") from fault
-
-
-def use_device(number: Callable[[int], int], promised: bool) -> None:
-    """Choose one of several devices for the later runs of this process.
-
-    The parameters are those of :func:`select_device`.
-    """
-    select_device(number, promised)
 
 
 def ways_of(plan: AnyPlan) -> tuple[Way, ...]:

@@ -10,7 +10,7 @@ from functools import partial
 
 from pyspark import TaskContext
 
-from gpu_cep.engine.phase_one.engine_choice import use_device
+from gpu_cep_kernels.device.selection import select_device
 
 
 def device_index(visible: str | None, addresses: Sequence[str], partition: int, count: int) -> int:
@@ -45,4 +45,4 @@ def use_device_of_task(context: TaskContext | None, environment: Mapping[str, st
     """Tell the engine which GPU is the task's, in case that it uses one."""
     gpu = None if context is None else context.resources().get("gpu")
     addresses, partition = (() if gpu is None else tuple(gpu.addresses)), 0 if context is None else context.partitionId()
-    use_device(partial(device_index, environment.get("CUDA_VISIBLE_DEVICES"), addresses, partition), bool(addresses))
+    select_device(partial(device_index, environment.get("CUDA_VISIBLE_DEVICES"), addresses, partition), bool(addresses))

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-from gpu_cep.engine.phase_one import engine_choice
 from gpu_cep_kernels.device import selection
 from gpu_cep_spark.tasks.devices import device_index, use_device_of_task
 from tests.spark.conftest import ROOT
@@ -46,7 +45,6 @@ def test_without_spark_devices_are_not_touched(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(selection, "_selections", selections)
     use_device_of_task(None, {"CUDA_VISIBLE_DEVICES": "1,0"})
     assert (selections[0].number(2), selections[0].promised) == (0, False)
-    assert engine_choice.select_device is selection.select_device
 
 
 NO_CUDA = """
