@@ -9,17 +9,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpu_cep.analysis.bind_intervals import DETECTED_AT
-from gpu_cep.analysis.options import Options
 from gpu_cep.display.match_view import MatchView, view_matches
 from gpu_cep.display.plotting.time_axis import Tick
-from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.input_events import InputEvents
 from gpu_cep.engine.input.machine_values import machine_values
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import Aggregate, Call, Reference, ReturnItem
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.plan.interval_plan import AnyPlan, IntervalPlan
-from gpu_cep.queries.plans import PatternQuery, make_plan
+from gpu_cep.queries.plans import PatternQuery, as_query, make_plan
 from gpu_cep.queries.runs import MatchCall, run_plan
 
 Rows = npt.NDArray[np.int64]
@@ -93,22 +91,20 @@ class Findings:
         return FoundEvents(number, count, tuple(map(_rows, bound.columns)))
 
 
-def find_matches(
-    plan: AnyPlan, query: PatternQuery, table: pa.Table, options: Options, *, threads: int | None, profile: Profile | None = None,
-    returned: bool = True,
-) -> Findings:  # fmt: skip
-    """Find all matches of `query`, whose plan is `plan`, in one run; raises as :func:`gpu_cep.match`.
+def find_with_rows(plan: AnyPlan, call: MatchCall, table: pa.Table, *, returned: bool = True) -> Findings:
+    """Find all matches of the call's pattern, whose plan is `plan`, in one run; raises as :func:`gpu_cep.match`.
 
     If not `returned`, the findings have nothing of what the query itself returns.
     """
-    names, view = [each.name for each in plan.query.positives], view_matches(plan, query, options)
+    query = as_query(call.pattern)
+    names, view = [each.name for each in plan.query.positives], view_matches(plan, query, call.options)
     row = "_" * (1 + max(len(name) for name in (*table.column_names, *names, *(item.name or "" for item in view.asked.returns))))
     bound = [item for name in names for item in (_bounds(name, row) if isinstance(plan, IntervalPlan) else (_row(name, row),))]
     asked = replace(query, returns=(*(view.asked.returns if returned else ()), *bound))
     carried = tuple(table.column_names) if plan.settings.columns is None else plan.settings.columns
     table = table.append_column(row, pa.array(np.arange(table.num_rows)))
-    wide_plan = make_plan(asked, table.schema, options, replace(plan.settings, columns=carried))
-    found = run_plan(wide_plan, MatchCall(asked, options, wide_plan.settings, threads=threads, profile=profile), InputEvents(table))
+    wide_plan = make_plan(asked, table.schema, call.options, replace(plan.settings, columns=carried))
+    found = run_plan(wide_plan, replace(call, pattern=asked, settings=wide_plan.settings), InputEvents(table))
     own = found.num_columns - len(bound)
     shown = found.select(range(own))
     return Findings(query, view, view.put_keys_first(shown) if returned else shown, found.select(range(own, found.num_columns)))

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 from gpu_cep.api import match
 from gpu_cep.display.pictures.files import require_matplotlib, save_rendered
 from gpu_cep.display.plotting.composition import compose
-from gpu_cep.display.plotting.found import Findings, find_matches
+from gpu_cep.display.plotting.found import Findings, find_with_rows
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.errors import PatternError
 from gpu_cep.keywords import PlotOptions, read_keywords
-from gpu_cep.queries.plans import as_query, make_plan, refuse_swapped
+from gpu_cep.queries.plans import make_plan, refuse_swapped
+from gpu_cep.queries.runs import MatchCall
 from gpu_cep.signatures import takes_keywords
 
 if TYPE_CHECKING:
@@ -113,8 +114,7 @@ def plot(
     table = to_host(read_events(events))
     plan = make_plan(pattern, table.schema, options, settings)
     table = to_host(timed_events(plan.query, table)[0])
-    query = as_query(pattern)
-    found = find_matches(plan, query, table, options, threads=keywords.get("threads"), returned=False)
+    found = find_with_rows(plan, MatchCall(pattern, options, settings, threads=keywords.get("threads")), table, returned=False)
     return draw_match(found, match, plan, table, options, margin)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import match
 from gpu_cep.display.pictures.files import lack_of_matplotlib
-from gpu_cep.display.plotting.found import Findings, find_matches
+from gpu_cep.display.plotting.found import find_with_rows
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
 from gpu_cep.display.reporting.page import Content, page
@@ -25,18 +25,14 @@ from gpu_cep.explanations import explanation_of
 from gpu_cep.keywords import ReportOptions, read_keywords
 from gpu_cep.lang.format import format_query
 from gpu_cep.plan.vector import vector
-from gpu_cep.queries.plans import as_query, make_plan, refuse_swapped
+from gpu_cep.queries.plans import make_plan, refuse_swapped
 from gpu_cep.queries.row_plans import is_row_pattern
+from gpu_cep.queries.runs import MatchCall
 from gpu_cep.signatures import takes_keywords
 from gpu_cep.whole_files import save_whole
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from gpu_cep.analysis.options import Options
-    from gpu_cep.plan.interval_plan import AnyPlan
-    from gpu_cep.plan.settings import Settings
-    from gpu_cep.queries.plans import Pattern, PatternQuery
+    from gpu_cep.queries.plans import Pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +105,12 @@ def report(
     check_margin(margin)
     options, settings = read_keywords(keywords)
     # of its own, since the caller's may hold earlier runs
-    threads, profile, given = keywords.get("threads"), Profile(), keywords.get("profile")
+    profile, given = Profile(), keywords.get("profile")
+    call = MatchCall(pattern, options, settings, threads=keywords.get("threads"), profile=profile)
     if is_row_pattern(pattern):
-        content = row_pattern_content(events, pattern, options, settings, threads, profile, rows)
+        content = row_pattern_content(events, call, pattern, profile, rows)
     else:
-        content = _event_content(events, pattern, options, settings, threads, profile, _Extent(rows, timelines, margin))
+        content = _event_content(events, call, profile, _Extent(rows, timelines, margin))
     if given is not None:
         given.merge(profile)
     return Report(page(content))
@@ -128,73 +125,40 @@ class _Extent:
     margin: float
 
 
-def _event_content(
-    events: Any, pattern: Pattern, options: Options, settings: Settings, threads: int | None, profile: Profile, extent: _Extent
-) -> Content:  # fmt: skip
-    """Run a pattern of events or situations and return the content of its page; the empty `profile` receives what was counted."""
+def _event_content(events: Any, call: MatchCall, profile: Profile, extent: _Extent) -> Content:
+    """Run a pattern of events or situations and return the content of its page; the call's `profile` receives what was counted."""
     lack = lack_of_matplotlib("timelines") if extent.timelines else None
     table = to_host(read_events(events))
     check_zones(table.schema)
-    plan = make_plan(pattern, table.schema, options, settings)
+    plan = make_plan(call.pattern, table.schema, call.options, call.settings)
     table = to_host(timed_events(plan.query, table)[0])
-    question = _Question(pattern, as_query(pattern), plan, options, table, threads)
     begin = time.perf_counter()
-    found = find_matches(plan, question.query, table, options, threads=threads, profile=profile)
+    found = find_with_rows(plan, call, table)
     seconds = time.perf_counter() - begin
     drawable = 0 if lack else min(extent.timelines, extent.rows, found.returned.num_rows)
-    drawn = tuple(_timeline(question, found, number, extent.margin) for number in range(drawable))
-    return _content(question, profile, seconds, found, extent.rows, drawn, lack)
-
-
-@dataclass(frozen=True, slots=True)
-class _Question:
-    """A query with the plan and the events by which its matches are found."""
-
-    pattern: Pattern
-    query: PatternQuery
-    plan: AnyPlan
-    options: Options
-    table: pa.Table
-    threads: int | None
+    timelines = (draw_match(found, number, plan, table, call.options, extent.margin) for number in range(drawable))
+    # brute force counts nothing
+    counted = profile if profile.counts else None
+    shown = found.returned.slice(0, extent.rows)
+    return Content(
+        query=cleandoc(call.pattern) if isinstance(call.pattern, str) else format_query(found.query),
+        counts={"events": table.num_rows, "matches": found.returned.num_rows},
+        total=found.returned.num_rows,
+        noun="match",
+        nouns="matches",
+        seconds=seconds,
+        plan=str(explanation_of(found.query, plan, table, call.threads, counted)),
+        drawing=vector(plan).svg,
+        waterfall=waterfall(profile).svg if stages(profile.counts) else None,
+        stages=dict(profile.seconds),
+        shown=shown,
+        short=found.view.shorten(shown),
+        timelines=tuple(timeline._repr_svg_() for timeline in timelines),
+        lack=lack,
+    )
 
 
 def _check_bounds(**bounds: object) -> None:
     for name, bound in bounds.items():
         if not isinstance(bound, int) or isinstance(bound, bool) or bound < 0:
             raise PatternError(f"{name} must be a whole number of at least 0, not {bound!r}")
-
-
-def _timeline(question: _Question, found: Findings, number: int, margin: float) -> str:
-    """Return the timeline of match `number` as SVG."""
-    return draw_match(found, number, question.plan, question.table, question.options, margin)._repr_svg_()
-
-
-def _content(
-    question: _Question,
-    profile: Profile,
-    seconds: float,
-    found: Findings,
-    rows: int,
-    timelines: tuple[str, ...],
-    lack: str | None,
-) -> Content:
-    """Return what the page shows: the first `rows` matches, and `lack`, which says why it has no timelines (None: it may have)."""
-    # brute force counts nothing
-    counted = profile if profile.counts else None
-    shown = found.returned.slice(0, rows)
-    return Content(
-        query=cleandoc(question.pattern) if isinstance(question.pattern, str) else format_query(question.query),
-        counts={"events": question.table.num_rows, "matches": found.returned.num_rows},
-        total=found.returned.num_rows,
-        noun="match",
-        nouns="matches",
-        seconds=seconds,
-        plan=str(explanation_of(question.query, question.plan, question.table, question.threads, counted)),
-        drawing=vector(question.plan).svg,
-        waterfall=waterfall(profile).svg if stages(profile.counts) else None,
-        stages=dict(profile.seconds),
-        shown=shown,
-        short=found.view.shorten(shown),
-        timelines=timelines,
-        lack=lack,
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,32 +13,28 @@ from gpu_cep.display.plotting.waterfall import waterfall
 from gpu_cep.display.reporting.page import Content
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.engine.input.readable import check_zones
+from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
 from gpu_cep.queries.row_plans import as_row_pattern, check_row_settings, make_row_plan
 from gpu_cep.queries.runs import MatchCall, read_rows, run_row_pattern
 
-if TYPE_CHECKING:
-    from gpu_cep.analysis.options import Options
-    from gpu_cep.lang.row_patterns.ast import RowPatternQuery
-    from gpu_cep.plan.settings import Settings
-
 _UNDRAWN = "<p>Row patterns are not drawn: the plan is in words.</p>"
 _NO_PLAN = "<p>The definition was run, which has no plan.</p>"
 
 
-def row_pattern_content(
-    events: Any, pattern: str | RowPatternQuery, options: Options, settings: Settings, threads: int | None, profile: Profile, rows: int
-) -> Content:  # fmt: skip
-    """Run MATCH_RECOGNIZE, given as text or as a tree, and return the content of its page, with at most so many rows of the result.
+def row_pattern_content(events: Any, call: MatchCall, pattern: str | RowPatternQuery, profile: Profile, rows: int) -> Content:
+    """Run MATCH_RECOGNIZE, the `pattern` of a call as text or as a tree, and return the content of its page.
 
-    `profile`, an empty one, receives what was counted. Raises as :func:`gpu_cep.queries.runs.run_row_pattern`.
+    The page holds at most `rows` rows of the result.
+    The call's `profile`, an empty one, receives what was counted. Raises as :func:`gpu_cep.queries.runs.run_row_pattern`.
     """
+    options, settings = call.options, call.settings
     check_row_settings(settings)
     query, table = as_row_pattern(pattern), read_rows(events, pattern, options)
     check_zones(table.schema)
     begin = time.perf_counter()
-    found = run_row_pattern(MatchCall(pattern, options, settings, threads=threads, profile=profile), pattern, table)
+    found = run_row_pattern(call, pattern, table)
     seconds = time.perf_counter() - begin
     planned = settings.algorithm != "brute_force"
     plan = make_row_plan(pattern, table.schema, options, settings) if planned else None

@@ -11,7 +11,8 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.display.plotting import found
 from gpu_cep.keywords import read_keywords
-from gpu_cep.queries.plans import as_query, make_plan
+from gpu_cep.queries.plans import make_plan
+from gpu_cep.queries.runs import MatchCall
 
 EVENTS = pa.table(
     {
@@ -38,7 +39,7 @@ QUERIES: dict[str, tuple[str, dict[str, Any]]] = {
 def findings(text: str, given: Mapping[str, Any], **how: Any) -> found.Findings:
     options, settings = read_keywords({"engine": "cpu", **given})
     plan = make_plan(text, EVENTS.schema, options, settings)
-    return found.find_matches(plan, as_query(text), EVENTS, options, threads=1, **how)
+    return found.find_with_rows(plan, MatchCall(text, options, settings, threads=1), EVENTS, **how)
 
 
 @pytest.mark.parametrize("name", QUERIES)
