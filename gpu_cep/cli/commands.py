@@ -39,9 +39,9 @@ from gpu_cep.cli.rule_commands import OnFailure, RulesFrom, match_rules, validat
 from gpu_cep.cli.samples import CHUNK, SAMPLES
 from gpu_cep.cli.tables import count_of, print_json_lines, print_rows, print_table
 from gpu_cep.cli.whole_files import PIPE, print_line, write_whole
-from gpu_cep.display.pictures.files import FORMATS
 from gpu_cep.errors import DiagnosedError
 from gpu_cep.keywords import read_keywords
+from gpu_cep.pictures.files import FORMATS
 from gpu_cep.plan.explain import DRAWN, Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from gpu_cep.analysis.options import Options
     from gpu_cep.cli.rates import Measurements
     from gpu_cep.display.match_view import MatchView
-    from gpu_cep.display.pictures.picture import Picture
     from gpu_cep.display.plotting import Timeline
     from gpu_cep.engine.input.sources import Source
+    from gpu_cep.pictures.picture import Picture
     from gpu_cep.plan.interval_plan import AnyPlan
 
     Drawing = Explanation | IntervalExplanation | RowPatternExplanation | Picture | Timeline

@@ -1,1 +1,1 @@
-"""Show queries, matches and results: pictures, plots, cells and reports."""
+"""Show queries, matches and results: plots, cells and reports."""

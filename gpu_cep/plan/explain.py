@@ -9,9 +9,9 @@ from pathlib import Path
 
 from gpu_cep.analysis.bound import BoundPattern, BoundQuery, Branch, CountWindow, Negation, TimeWindow
 from gpu_cep.analysis.operators import COMPARISONS
-from gpu_cep.display.pictures.files import FORMATS, save_rendered
 from gpu_cep.lang.ast import Query
 from gpu_cep.lang.format import format_query
+from gpu_cep.pictures.files import FORMATS, save_rendered
 from gpu_cep.plan.algorithms import algorithm_named
 from gpu_cep.plan.answers import answer_lines
 from gpu_cep.plan.costs import BatchAnswer, groups_text

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from gpu_cep.analysis.bound_intervals import Duration
 from gpu_cep.analysis.types import Attribute
-from gpu_cep.display.pictures.files import check_suffix
 from gpu_cep.errors import UnsupportedError
 from gpu_cep.lang.ast_intervals import IntervalQuery
 from gpu_cep.lang.format import format_query
+from gpu_cep.pictures.files import check_suffix
 from gpu_cep.plan.drawing import ALIKE, plan_to_draw
 from gpu_cep.plan.explain import return_lines, untimed_text
 from gpu_cep.plan.interval_algorithms import interval_algorithm

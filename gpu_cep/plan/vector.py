@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from math import hypot
 from textwrap import wrap
 
-from gpu_cep.display.pictures import Picture
-from gpu_cep.display.pictures.shapes import ACCENT, GREY, LEADING, PAPER, Area, Box, Letters, Line, Look, Point, Shape, Text
+from gpu_cep.pictures import Picture
+from gpu_cep.pictures.shapes import ACCENT, GREY, LEADING, PAPER, Area, Box, Letters, Line, Look, Point, Shape, Text
 from gpu_cep.plan.drawing import Arrow, Drawing, NodeKind, drawings
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep.plan.interval_plan import IntervalPlan

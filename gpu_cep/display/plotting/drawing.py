@@ -14,10 +14,10 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, DateLocator,
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from gpu_cep.display.pictures.figure import style
-from gpu_cep.display.pictures.shapes import GREY, INK
 from gpu_cep.display.plotting.scene import Bar, EventMarks, Scene, Series, Times, UnboundEvents
 from gpu_cep.errors import UnsupportedError
+from gpu_cep.pictures.figure import style
+from gpu_cep.pictures.shapes import GREY, INK
 
 MOST_TRACKS = 100
 

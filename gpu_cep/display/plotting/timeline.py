@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import match
-from gpu_cep.display.pictures.files import require_matplotlib, save_rendered
 from gpu_cep.display.plotting.composition import compose
 from gpu_cep.display.plotting.found import Findings, find_with_rows
 from gpu_cep.engine.input.read_tables import read_events, to_host
 from gpu_cep.engine.input.timed_events import timed_events
 from gpu_cep.errors import PatternError
 from gpu_cep.keywords import PlotOptions, read_keywords
+from gpu_cep.pictures.files import require_matplotlib, save_rendered
 from gpu_cep.queries.plans import make_plan, refuse_swapped
 from gpu_cep.queries.runs import MatchCall
 from gpu_cep.signatures import takes_keywords
@@ -54,8 +54,8 @@ class Timeline:
 
     def render(self, suffix: str) -> bytes:
         """Return the bytes of a file that :meth:`save` writes with this suffix."""
-        from gpu_cep.display.pictures.figure import render_figure, style
         from gpu_cep.display.plotting.drawing import STYLE
+        from gpu_cep.pictures.figure import render_figure, style
 
         with style(STYLE):
             return render_figure(self.figure, suffix)

@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gpu_cep.display.pictures import Picture
-from gpu_cep.display.pictures.shapes import ACCENT, GREY, Box, Letters, Look, Shape, Text
 from gpu_cep.engine.accounting.profile import Profile
 from gpu_cep.errors import PatternError
+from gpu_cep.pictures import Picture
+from gpu_cep.pictures.shapes import ACCENT, GREY, Box, Letters, Look, Shape, Text
 from gpu_cep.plan.explain import Explanation
 from gpu_cep.plan.interval_explain import IntervalExplanation
 from gpu_cep.plan.row_patterns.explain import RowPatternExplanation

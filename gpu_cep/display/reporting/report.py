@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from gpu_cep.api import match
-from gpu_cep.display.pictures.files import lack_of_matplotlib
 from gpu_cep.display.plotting.found import find_with_rows
 from gpu_cep.display.plotting.timeline import check_margin, draw_match
 from gpu_cep.display.plotting.waterfall import stages, waterfall
@@ -24,6 +23,7 @@ from gpu_cep.errors import CepError, PatternError
 from gpu_cep.explanations import explanation_of
 from gpu_cep.keywords import ReportOptions, read_keywords
 from gpu_cep.lang.format import format_query
+from gpu_cep.pictures.files import lack_of_matplotlib
 from gpu_cep.plan.vector import vector
 from gpu_cep.queries.plans import make_plan, refuse_swapped
 from gpu_cep.queries.row_plans import is_row_pattern

@@ -14,9 +14,9 @@ from matplotlib import rcParams
 from matplotlib.patches import FancyBboxPatch, Polygon
 
 import gpu_cep as cep
-from gpu_cep.display.pictures import Picture
-from gpu_cep.display.pictures.figure import figure
-from gpu_cep.display.pictures.shapes import Area, Box, Letters, Line, Look, Text
+from gpu_cep.pictures import Picture
+from gpu_cep.pictures.figure import figure
+from gpu_cep.pictures.shapes import Area, Box, Letters, Line, Look, Text
 
 SVG = "{http://www.w3.org/2000/svg}"
 INKED, WRITTEN = Look("inked", "#332288", "#222222", 2), Letters("written", at="middle", halo="#FFFFFF")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpu_cep.display.pictures.files import require_matplotlib, save_rendered
-from gpu_cep.display.pictures.shapes import Shape
-from gpu_cep.display.pictures.svg import svg
+from gpu_cep.pictures.files import require_matplotlib, save_rendered
+from gpu_cep.pictures.shapes import Shape
+from gpu_cep.pictures.svg import svg
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Picture:
         if suffix == ".svg":
             return self.svg.encode()
         require_matplotlib(f"pictures in {suffix} (unlike those in .svg)")
-        from gpu_cep.display.pictures.figure import render_picture
+        from gpu_cep.pictures.figure import render_picture
 
         return render_picture(self.width, self.height, self.shapes, suffix)
 

@@ -1,5 +1,5 @@
 """Draw boxes, lines and text as pictures, and write these to files."""
 
-from gpu_cep.display.pictures.picture import Picture
+from gpu_cep.pictures.picture import Picture
 
 __all__ = ["Picture"]

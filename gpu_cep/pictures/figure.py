@@ -15,8 +15,8 @@ from matplotlib.patches import FancyBboxPatch, PathPatch, Polygon
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
-from gpu_cep.display.pictures.shapes import LEADING, LETTERS, Area, Box, Line, Look, Shape, Text
 from gpu_cep.errors import UnsupportedError
+from gpu_cep.pictures.shapes import LEADING, LETTERS, Area, Box, Line, Look, Shape, Text
 
 # Per inch: the pixels of a picture's coordinates, matplotlib's points, and the pixels of a PNG.
 _PIXELS, _POINTS, _DOTS = 96, 72, 144

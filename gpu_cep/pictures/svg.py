@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from functools import singledispatch
 from html import escape
 
-from gpu_cep.display.pictures.shapes import INK, LEADING, LETTERS, Area, Box, Letters, Line, Look, Point, Shape, Text
+from gpu_cep.pictures.shapes import INK, LEADING, LETTERS, Area, Box, Letters, Line, Look, Point, Shape, Text
 
 
 def svg(name: str, width: float, height: float, shapes: Iterable[Shape]) -> str:
