@@ -18,7 +18,7 @@ from gpu_cep.engine.input.chunks import LARGE, chunks_of, is_long, take_few, tak
 from gpu_cep.engine.input.device.resident import ResidentColumn, ResidentTable, ResidentText
 from gpu_cep.engine.input.host_functions import compute_column, compute_membership
 from gpu_cep.engine.input.joined_texts import one_array
-from gpu_cep.engine.input.machine_values import EXACT_DIGITS, Array, dense_rank, machine_values
+from gpu_cep.engine.input.machine_values import Array, dense_rank, is_opaque, machine_values
 from gpu_cep.engine.input.picked_rows import PickedRows
 from gpu_cep.engine.input.pieces import Pieces
 from gpu_cep.engine.input.readable import readable_value
@@ -266,8 +266,7 @@ class EventColumns:
             return self.texts.code_pieces(column)[0]
         if elsewhere is not None:
             return elsewhere.pieces(column)
-        plain = data_type.kind is not Kind.OTHER and data_type.precision <= EXACT_DIGITS
-        source = self.chunks(column) if plain and column not in self._values else None
+        source = self.chunks(column) if not is_opaque(data_type) and column not in self._values else None
         if source is None or not is_long(source):
             return Pieces.of([self.values(column)])
         return Pieces.of([machine_values(chunk, name) for chunk in chunks_of(source)])
@@ -280,8 +279,7 @@ class EventColumns:
         elsewhere = self.elsewhere(column)
         if elsewhere is not None:
             return elsewhere.values(column)
-        if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
-            # conditions may only ask whether it is NULL
+        if is_opaque(data_type):
             return np.zeros(len(self), np.int64)
         return machine_values(self.arrow(column), self.name(column))
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gpu_cep.analysis.types import DataType, Kind
 from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.errors import EventError
 
@@ -26,6 +27,11 @@ BEYOND_INT64 = "cast the column to text, which may be a key, or to float64"
 _NATIVE: dict[pa.DataType, np.dtype[Any]] = {
     pa.int32(): np.dtype(np.int32), pa.int64(): np.dtype(np.int64), pa.float32(): np.dtype(np.float32), pa.float64(): np.dtype(np.float64)
 }  # fmt: skip
+
+
+def is_opaque(data_type: DataType) -> bool:
+    """Return whether nothing is asked of values of a type but whether they are NULL, so that no machine value stands for them."""
+    return data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS
 
 
 def machine_values(array: pa.Array, name: str) -> Array:

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from gpu_cep.analysis.bound import BoundQuery
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Endpoint, Field, Operation
-from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
+from gpu_cep.analysis.types import FLOAT, DataType, Kind
 from gpu_cep.engine.events.matches import MOST_PLACES, BoundRows, Flags, Indices, Rows
 from gpu_cep.engine.input.arrow_arrays import arrow_array, arrow_type, list_array, masked_array
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.machine_values import Array, machine_values
+from gpu_cep.engine.input.machine_values import Array, is_opaque, machine_values
 from gpu_cep.engine.input.vectors import centre_lists, stack_lists
 from gpu_cep.engine.lowering.column_programs import derive_column, is_float_program
 from gpu_cep.engine.lowering.programs import WIDER, WIDER_SUM, assemble, evaluate, failure, make_bank, tabulator
@@ -390,7 +390,10 @@ def _leaf_machine_values(leaf: Leaf, events: ReturnSource) -> tuple[Array, npt.N
     if leaf.type.kind is Kind.STRING and leaf.column is not None:
         return events.codes(leaf, leaf.column)
     array = events.leaf(leaf)
-    return machine_values(array, leaf.type.name or str(INTEGER)), array.is_null().to_numpy(zero_copy_only=False)
+    if is_opaque(leaf.type):
+        return np.zeros(len(array), np.int64), _nulls(array)
+    name = str(leaf.type) if leaf.column is None else events.columns.name(leaf.column)
+    return machine_values(array, name), _nulls(array)
 
 
 def _decode_dictionary(array: pa.Array) -> pa.Array:

@@ -237,11 +237,24 @@ def test_a_return_table_is_itself_a_table_of_events():
         pa.array([[1], None, []], pa.list_(pa.int64())),
         pa.array([{"n": 1}, None, {"n": None}]),
         pa.array([[("a", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+        pa.array([Decimal("1.5"), None, Decimal(10**30)], pa.decimal128(38, 2)),
+        pa.array([Decimal("1.5"), None, Decimal(10**30)], pa.decimal256(60, 2)),
+        pa.array([pa.MonthDayNano([1, 2, 3]), None, pa.MonthDayNano([0, 0, 0])]),
     ],
     ids=lambda column: str(column.type),
 )
 def test_a_cell_that_cannot_be_computed_with_is_null_or_not(column):
     events = pa.table({"ts": [1, 2, 3], "x": column})
+    measured = cep.match(events, "MATCH_RECOGNIZE (ORDER BY ts MEASURES E.x IS NULL AS absent PATTERN (E))")
+    assert measured["absent"].to_pylist() == [False, True, False]
+    seen = cep.match(events, "DEFINE A AS ts <= 2, B AS ts > 2 PATTERN A meets B RETURN last(A.x) IS NULL AS absent", detect="early")
+    assert seen["absent"].to_pylist() == [True]
     found = cep.match(events, "PATTERN e RETURN e.x IS NULL AS absent, e.x IS NOT NULL AND e.ts > 1 AS present")
     assert found["absent"].to_pylist() == [False, True, False]
     assert found["present"].to_pylist() == [False, False, True]
+
+
+def test_an_integer_beyond_64_bits_is_named_by_its_column():
+    events = pa.table({"ts": [1, 2], "n": pa.array([1, 2**64 - 1], pa.uint64())})
+    with pytest.raises(EventError, match="column 'n': Integer value 18446744073709551615 not in range"):
+        cep.match(events, "PATTERN e RETURN coalesce(e.n, 0) AS n")

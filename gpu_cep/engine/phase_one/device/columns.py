@@ -17,7 +17,7 @@ from gpu_cep.engine.input.buffers import buffer_values
 from gpu_cep.engine.input.device.resident import ResidentNumbers, ResidentText
 from gpu_cep.engine.input.device.uploads import DeviceNumbers, DType, Filled, HostBits, HostBlocks, HostNumbers, Input, LookedUp, Repeated
 from gpu_cep.engine.input.event_columns import EventColumns
-from gpu_cep.engine.input.machine_values import EXACT_DIGITS, machine_values, native_values
+from gpu_cep.engine.input.machine_values import is_opaque, machine_values, native_values
 from gpu_cep.engine.lowering.text_predicates import Values, constant_codes
 from gpu_cep.plan.event_plan import CodeProperty
 from gpu_cep_kernels.device.interface import Device, write_block
@@ -124,8 +124,7 @@ class DeviceColumns:
         data_type = self.columns.type(column)
         if data_type.kind is Kind.STRING:
             return self.text_codes(column)
-        if data_type.kind is Kind.OTHER or data_type.precision > EXACT_DIGITS:
-            # conditions may only ask whether it is NULL
+        if is_opaque(data_type):
             return Repeated(self.device, 0, _INT64)
         resident = self.columns.resident(column)
         if isinstance(resident, ResidentNumbers):
