@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import reduce, singledispatch
+from functools import reduce
 from itertools import product
 
 from gpu_cep.analysis.bound import Branch, EventVariable, Negation
@@ -80,18 +80,27 @@ def branches(pattern: PatternNode, variables: tuple[EventVariable, ...], faults:
     return tuple(_branch(disjunct, positive) for disjunct in disjuncts)
 
 
-@singledispatch
 def _primitives(node: PatternNode, faults: Faults) -> Iterator[Primitive]:
-    raise TypeError(f"no rule reads {type(node).__name__}")
+    """Yield the variables of a pattern where they stand, and report quantifiers and negations that mean nothing."""
+    match node:
+        case Variable():
+            yield Primitive(EventVariable(node.name, 1, 1, quantified=False), node.event_type, node.span)
+        case Repeat():
+            yield from _repeated(node, faults)
+        case Seq() | And() | Or():
+            for element in node.elements:
+                yield from _primitives(element, faults)
+        case Not():
+            if not isinstance(node.element, Variable):
+                faults.error("NOT takes a single variable without a quantifier", node.span, _negated(node.element))
+            for primitive in _primitives(node.element, faults):
+                yield replace(primitive, variable=replace(primitive.variable, negated=True))
+        case _:
+            raise TypeError(f"no rule reads {type(node).__name__}")
 
 
-@_primitives.register
-def _(node: Variable, faults: Faults) -> Iterator[Primitive]:
-    yield Primitive(EventVariable(node.name, 1, 1, quantified=False), node.event_type, node.span)
-
-
-@_primitives.register
-def _(node: Repeat, faults: Faults) -> Iterator[Primitive]:
+def _repeated(node: Repeat, faults: Faults) -> Iterator[Primitive]:
+    """Yield the variable that a quantifier stands on; report what the quantifier may not say."""
     element = node.element
     if not isinstance(element, Variable):
         faults.refuse(f"the quantifier {_quantifier(node)} on a composite pattern", "quantifiers stand on single variables", node.span)
@@ -104,22 +113,6 @@ def _(node: Repeat, faults: Faults) -> Iterator[Primitive]:
     if node.until is not None and node.maximum == 1:
         faults.error(f"UNTIL behind {element.name}{_quantifier(node)}, which binds one event", node.span, "UNTIL ends +, * or {n,m}")
     yield Primitive(variable, element.event_type, node.span or element.span, node.until)
-
-
-@_primitives.register(Seq)
-@_primitives.register(And)
-@_primitives.register(Or)
-def _(node: Seq | And | Or, faults: Faults) -> Iterator[Primitive]:
-    for element in node.elements:
-        yield from _primitives(element, faults)
-
-
-@_primitives.register
-def _(node: Not, faults: Faults) -> Iterator[Primitive]:
-    if not isinstance(node.element, Variable):
-        faults.error("NOT takes a single variable without a quantifier", node.span, _negated(node.element))
-    for primitive in _primitives(node.element, faults):
-        yield replace(primitive, variable=replace(primitive.variable, negated=True))
 
 
 def _negated(element: PatternNode) -> str | None:
@@ -205,49 +198,33 @@ class _Disjunct:
         return hash(self.present)
 
 
-@singledispatch
 def _disjuncts(node: PatternNode, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
-    raise TypeError(f"no rule orders {type(node).__name__}")
-
-
-@_disjuncts.register
-def _(node: Variable, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
-    number = numbers[node.name]
-    yield _Disjunct(1 << number, 0, {number: 0})
-
-
-@_disjuncts.register
-def _(node: Not, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
-    yield from _disjuncts(node.element, numbers)
-
-
-@_disjuncts.register
-def _(node: Repeat, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
-    for disjunct in _disjuncts(node.element, numbers):
-        yield disjunct
-        if node.minimum == 0:
-            yield _Disjunct(left_out=disjunct.present)
-
-
-@_disjuncts.register
-def _(node: Or, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
-    for element in node.elements:
-        yield from _disjuncts(element, numbers)
-
-
-@_disjuncts.register
-def _(node: And, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
-    for parts in product(*(tuple(_disjuncts(element, numbers)) for element in node.elements)):
-        joined = reduce(_together, parts)
-        # a variable cannot be present in one element and left out in another
-        if not joined.present & joined.left_out:
-            yield joined
-
-
-@_disjuncts.register
-def _(node: Seq, numbers: Mapping[str, int]) -> Iterator[_Disjunct]:
-    for parts in product(*(tuple(_disjuncts(element, numbers)) for element in node.elements)):
-        yield reduce(_one_after_the_other, parts)
+    """Yield one disjunct for each choice of the alternatives in a pattern."""
+    match node:
+        case Variable():
+            number = numbers[node.name]
+            yield _Disjunct(1 << number, 0, {number: 0})
+        case Not():
+            yield from _disjuncts(node.element, numbers)
+        case Repeat():
+            for disjunct in _disjuncts(node.element, numbers):
+                yield disjunct
+                if node.minimum == 0:
+                    yield _Disjunct(left_out=disjunct.present)
+        case Or():
+            for element in node.elements:
+                yield from _disjuncts(element, numbers)
+        case And():
+            for parts in product(*(tuple(_disjuncts(element, numbers)) for element in node.elements)):
+                joined = reduce(_together, parts)
+                # a variable cannot be present in one element and left out in another
+                if not joined.present & joined.left_out:
+                    yield joined
+        case Seq():
+            for parts in product(*(tuple(_disjuncts(element, numbers)) for element in node.elements)):
+                yield reduce(_one_after_the_other, parts)
+        case _:
+            raise TypeError(f"no rule orders {type(node).__name__}")
 
 
 def _together(one: _Disjunct, other: _Disjunct) -> _Disjunct:

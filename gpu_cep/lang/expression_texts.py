@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import singledispatch
 
+from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast, literals
 from gpu_cep.lang.ast import Expression, Index, Node
 from gpu_cep.lang.literals import write_attribute, write_name
@@ -15,6 +17,15 @@ _LEVELS = {"OR": _OR, "AND": _AND, "+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PR
 # Names of functions that mean something else without quotes, here or in row patterns.
 _QUOTED_FUNCTIONS = frozenset({*ast.AGGREGATES, "prev", "next", "classifier", "match_number", "subset"})
 _PLAIN_QUANTIFIERS = {(1, None): "+", (0, None): "*", (0, 1): "?"}
+
+
+@contextmanager
+def refuse_unsayable() -> Iterator[None]:
+    """Raise PatternError where a tree holds what no text can say, in a block or in a function that this decorates."""
+    try:
+        yield
+    except ValueError as error:
+        raise PatternError(str(error)) from None
 
 
 @singledispatch

@@ -6,18 +6,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import singledispatch
 
-from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import Expression, PatternNode, Query
 from gpu_cep.lang.ast_intervals import Constraint, IntervalQuery, Situation
-from gpu_cep.lang.expression_texts import expression_text, join_operands, write_bounds, write_length, write_operand, write_quantifier
+from gpu_cep.lang.expression_texts import (
+    expression_text,
+    join_operands,
+    refuse_unsayable,
+    write_bounds,
+    write_length,
+    write_operand,
+    write_quantifier,
+)
 from gpu_cep.lang.literals import write_name
 from gpu_cep.lang.row_patterns.ast import RowPatternQuery
 from gpu_cep.lang.row_patterns.format import format_row_pattern
 
 
+@refuse_unsayable()
 def format_query(query: Query | IntervalQuery | RowPatternQuery) -> str:
     """Return `query` in canonical form, one clause to a line.
 
@@ -28,59 +35,46 @@ def format_query(query: Query | IntervalQuery | RowPatternQuery) -> str:
     """
     if isinstance(query, RowPatternQuery):
         return format_row_pattern(query)
-    try:
-        return "\n".join([*_input(query), *_write_match(query), *_output(query)])
-    except ValueError as error:
-        raise PatternError(str(error)) from None
+    return "\n".join([*_input(query), *_write_match(query), *_output(query)])
 
 
+@refuse_unsayable()
 def format_expression(expression: Expression) -> str:
     """Return `expression` in canonical form, with as few parentheses as possible.
 
     Raises as :func:`format_query`.
     """
-    try:
-        return expression_text(expression)
-    except ValueError as error:
-        raise PatternError(str(error)) from None
+    return expression_text(expression)
 
 
+@refuse_unsayable()
 def format_operand(expression: Expression) -> str:
     """Return `expression` in canonical form, in parentheses if an operator beside it could divide it.
 
     Raises as :func:`format_query`.
     """
-    try:
-        return write_operand(expression)
-    except ValueError as error:
-        raise PatternError(str(error)) from None
+    return write_operand(expression)
 
 
+@refuse_unsayable()
 def format_pattern(query: Query | IntervalQuery) -> str:
     """Return the pattern or the constraints of `query`, with its window on a line of its own.
 
     Raises as :func:`format_query`.
     """
-    try:
-        return "\n".join([_write_relation(query), *_window(query)])
-    except ValueError as error:
-        raise PatternError(str(error)) from None
+    return "\n".join([_write_relation(query), *_window(query)])
 
 
+@refuse_unsayable()
 def format_element(element: PatternNode) -> str:
     """Return a pattern, or an element of one, in canonical form; raises as :func:`format_query`."""
-    try:
-        return _pattern(element)
-    except ValueError as error:
-        raise PatternError(str(error)) from None
+    return _pattern(element)
 
 
+@refuse_unsayable()
 def format_definition(situation: Situation) -> str:
     """Return the condition of a situation and the bounds of its duration; raises as :func:`format_query`."""
-    try:
-        return _definition(situation)
-    except ValueError as error:
-        raise PatternError(str(error)) from None
+    return _definition(situation)
 
 
 def _input(query: Query | IntervalQuery) -> Iterable[str]:
@@ -147,25 +141,33 @@ def _item(item: ast.ReturnItem) -> str:
     return text if item.name is None else f"{text} AS {write_name(item.name)}"
 
 
-@singledispatch
 def _pattern(node: PatternNode) -> str:
+    """Return the text of a pattern, or of an element of one."""
+    match node:
+        case ast.Variable():
+            name = write_name(node.name)
+            return name if node.event_type is None else f"{write_name(node.event_type)} {name}"
+        case ast.Repeat():
+            if not isinstance(node.element, ast.Variable | ast.Seq | ast.And | ast.Or) or not node.greedy:
+                raise ValueError("a quantifier is written on a variable, SEQ, AND or OR, and is greedy")
+            if not isinstance(node.element, ast.Variable):
+                return f"{_pattern(node.element)}{_group_bounds(node)}"
+            until = "" if node.until is None else f" UNTIL ({expression_text(node.until)})"
+            return _pattern(node.element) + write_quantifier(node.minimum, node.maximum) + until
+        case ast.Seq():
+            return f"SEQ({join_operands(map(_pattern, node.elements))})"
+        case ast.And():
+            return f"AND({join_operands(map(_pattern, node.elements))})"
+        case ast.Or():
+            return f"OR({join_operands(map(_pattern, node.elements))})"
+        case ast.Not():
+            return f"NOT({_pattern(node.element)})"
+        case ast.Next():
+            return f"NEXT({_pattern(node.element)})"
+        case ast.Gap():
+            word = next(word for word, strategy in ast.GAPS.items() if strategy == node.strategy)
+            return f"{word}({_pattern(node.element)})"
     raise TypeError(f"no text for {type(node).__name__}")
-
-
-@_pattern.register
-def _(node: ast.Variable) -> str:
-    name = write_name(node.name)
-    return name if node.event_type is None else f"{write_name(node.event_type)} {name}"
-
-
-@_pattern.register
-def _(node: ast.Repeat) -> str:
-    if not isinstance(node.element, ast.Variable | ast.Seq | ast.And | ast.Or) or not node.greedy:
-        raise ValueError("a quantifier is written on a variable, SEQ, AND or OR, and is greedy")
-    if not isinstance(node.element, ast.Variable):
-        return f"{_pattern(node.element)}{_group_bounds(node)}"
-    until = "" if node.until is None else f" UNTIL ({expression_text(node.until)})"
-    return _pattern(node.element) + write_quantifier(node.minimum, node.maximum) + until
 
 
 def _group_bounds(node: ast.Repeat) -> str:
@@ -173,34 +175,3 @@ def _group_bounds(node: ast.Repeat) -> str:
     if node.until is not None:
         raise ValueError("UNTIL is written on a variable")
     return "?" if (node.minimum, node.maximum) == (0, 1) else write_bounds(node.minimum, node.maximum)
-
-
-@_pattern.register
-def _(node: ast.Seq) -> str:
-    return f"SEQ({join_operands(map(_pattern, node.elements))})"
-
-
-@_pattern.register
-def _(node: ast.And) -> str:
-    return f"AND({join_operands(map(_pattern, node.elements))})"
-
-
-@_pattern.register
-def _(node: ast.Or) -> str:
-    return f"OR({join_operands(map(_pattern, node.elements))})"
-
-
-@_pattern.register
-def _(node: ast.Not) -> str:
-    return f"NOT({_pattern(node.element)})"
-
-
-@_pattern.register
-def _(node: ast.Next) -> str:
-    return f"NEXT({_pattern(node.element)})"
-
-
-@_pattern.register
-def _(node: ast.Gap) -> str:
-    word = next(word for word, strategy in ast.GAPS.items() if strategy == node.strategy)
-    return f"{word}({_pattern(node.element)})"

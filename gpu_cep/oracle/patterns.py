@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, singledispatch
+from functools import cached_property
 from itertools import combinations, product
 
 from gpu_cep.errors import PatternError, UnsupportedError
@@ -205,18 +205,28 @@ def _type_tests(declared: Mapping[str, _Declaration], type_column: str) -> list[
     ]
 
 
-@singledispatch
 def _declarations(node: ast.PatternNode) -> Iterator[tuple[str, _Declaration]]:
-    raise UnsupportedError(f"the oracle does not match {type(node).__name__.upper()}")
+    """Yield each variable of a pattern where it stands, with how it is written there."""
+    match node:
+        case ast.Variable():
+            yield node.name, _Declaration(node.event_type, Quantity(1, 1), optional=False, negated=False)
+        case ast.Repeat():
+            yield _repeated(node)
+        case ast.Not():
+            if not isinstance(node.element, ast.Variable):
+                raise PatternError("NOT takes one variable without a quantifier")
+            yield node.element.name, _Declaration(node.element.event_type, Quantity(1, 1), optional=False, negated=True)
+        case ast.Next() | ast.Gap():
+            yield from _declarations(node.element)
+        case ast.Seq() | ast.And() | ast.Or():
+            for element in node.elements:
+                yield from _declarations(element)
+        case _:
+            raise UnsupportedError(f"the oracle does not match {type(node).__name__.upper()}")
 
 
-@_declarations.register
-def _(node: ast.Variable) -> Iterator[tuple[str, _Declaration]]:
-    yield node.name, _Declaration(node.event_type, Quantity(1, 1), optional=False, negated=False)
-
-
-@_declarations.register
-def _(node: ast.Repeat) -> Iterator[tuple[str, _Declaration]]:
+def _repeated(node: ast.Repeat) -> tuple[str, _Declaration]:
+    """Return a variable with a quantifier, and how it is written."""
     if not isinstance(node.element, ast.Variable):
         raise UnsupportedError("the oracle repeats single variables only")
     name, event_type = node.element.name, node.element.event_type
@@ -225,32 +235,7 @@ def _(node: ast.Repeat) -> Iterator[tuple[str, _Declaration]]:
     quantity = Quantity(max(node.minimum, 1), node.maximum)
     if node.until is not None and node.maximum == 1:
         raise PatternError(f"UNTIL behind {name}, which binds one event")
-    yield name, _Declaration(event_type, quantity, optional=node.minimum == 0, negated=False, until=node.until)
-
-
-@_declarations.register
-def _(node: ast.Not) -> Iterator[tuple[str, _Declaration]]:
-    if not isinstance(node.element, ast.Variable):
-        raise PatternError("NOT takes one variable without a quantifier")
-    yield node.element.name, _Declaration(node.element.event_type, Quantity(1, 1), optional=False, negated=True)
-
-
-@_declarations.register
-def _(node: ast.Next) -> Iterator[tuple[str, _Declaration]]:
-    yield from _declarations(node.element)
-
-
-@_declarations.register
-def _(node: ast.Gap) -> Iterator[tuple[str, _Declaration]]:
-    yield from _declarations(node.element)
-
-
-@_declarations.register(ast.Seq)
-@_declarations.register(ast.And)
-@_declarations.register(ast.Or)
-def _(node: ast.Seq | ast.And | ast.Or) -> Iterator[tuple[str, _Declaration]]:
-    for element in node.elements:
-        yield from _declarations(element)
+    return name, _Declaration(event_type, quantity, optional=node.minimum == 0, negated=False, until=node.until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,53 +278,30 @@ def _number_of_alternatives(node: ast.PatternNode) -> int:
     return 1
 
 
-@singledispatch
 def _alternatives(node: ast.PatternNode) -> list[_Alternative]:
+    """Return one alternative for each choice in a pattern."""
+    match node:
+        case ast.Variable():
+            return [_Alternative(frozenset({node.name}))]
+        case ast.Repeat():
+            present = _alternatives(node.element)
+            return [*present, _Alternative(omitted=present[0].names)] if node.minimum == 0 else present
+        case ast.Not():
+            return _alternatives(node.element)
+        case ast.Next():
+            return [replace(alternative, is_next=True) for alternative in _alternatives(node.element)]
+        case ast.Gap():
+            return [
+                replace(each, chosen=each.chosen | {(name, node.strategy) for name in each.names - {later for _, later in each.order}})
+                for each in _alternatives(node.element)
+            ]
+        case ast.Or():
+            return [alternative for element in node.elements for alternative in _alternatives(element)]
+        case ast.And():
+            return _combine(node.elements, _together)
+        case ast.Seq():
+            return _combine(node.elements, _in_sequence)
     raise UnsupportedError(f"the oracle does not match {type(node).__name__.upper()}")
-
-
-@_alternatives.register
-def _(node: ast.Variable) -> list[_Alternative]:
-    return [_Alternative(frozenset({node.name}))]
-
-
-@_alternatives.register
-def _(node: ast.Repeat) -> list[_Alternative]:
-    present = _alternatives(node.element)
-    return [*present, _Alternative(omitted=present[0].names)] if node.minimum == 0 else present
-
-
-@_alternatives.register
-def _(node: ast.Not) -> list[_Alternative]:
-    return _alternatives(node.element)
-
-
-@_alternatives.register
-def _(node: ast.Next) -> list[_Alternative]:
-    return [replace(alternative, is_next=True) for alternative in _alternatives(node.element)]
-
-
-@_alternatives.register
-def _(node: ast.Gap) -> list[_Alternative]:
-    return [
-        replace(each, chosen=each.chosen | {(name, node.strategy) for name in each.names - {later for _, later in each.order}})
-        for each in _alternatives(node.element)
-    ]
-
-
-@_alternatives.register
-def _(node: ast.Or) -> list[_Alternative]:
-    return [alternative for element in node.elements for alternative in _alternatives(element)]
-
-
-@_alternatives.register
-def _(node: ast.And) -> list[_Alternative]:
-    return _combine(node.elements, _together)
-
-
-@_alternatives.register
-def _(node: ast.Seq) -> list[_Alternative]:
-    return _combine(node.elements, _in_sequence)
 
 
 def _combine(elements: Sequence[ast.PatternNode], combine: Callable[[Sequence[_Alternative]], _Alternative]) -> list[_Alternative]:

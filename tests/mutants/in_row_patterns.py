@@ -249,7 +249,7 @@ ROW_PATTERNS = (
     Fault(
         "permutations-share-what-they-must-not",
         "gpu_cep/plan/row_patterns/translation.py",
-        "if all(map(_has_one_way, node.elements)):",
+        "if all(map(_has_one_way, elements)):",
         "if True:",
         _ENGINE,
     ),

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import singledispatch
 
-from gpu_cep.errors import PatternError
 from gpu_cep.lang import ast
 from gpu_cep.lang.ast import PatternNode
-from gpu_cep.lang.expression_texts import expression_text, join_operands, write_length, write_quantifier
+from gpu_cep.lang.expression_texts import expression_text, join_operands, refuse_unsayable, write_length, write_quantifier
 from gpu_cep.lang.row_patterns.ast import (
     Anchor,
     Classifier,
@@ -34,6 +32,7 @@ _ROWS = {
 }
 
 
+@refuse_unsayable()
 def format_row_pattern(query: RowPatternQuery) -> str:
     """Return `query` in canonical form, one clause to a line.
 
@@ -42,10 +41,7 @@ def format_row_pattern(query: RowPatternQuery) -> str:
     PatternError
         If the tree holds what no text can say, such as an infinite number.
     """
-    try:
-        return "\n  ".join(["MATCH_RECOGNIZE (", *_clauses(query)]) + "\n)"
-    except ValueError as error:
-        raise PatternError(str(error)) from None
+    return "\n  ".join(["MATCH_RECOGNIZE (", *_clauses(query)]) + "\n)"
 
 
 def format_row_expression(expression: ast.Expression) -> str:
@@ -90,51 +86,28 @@ def _within(node: PatternNode, level: int) -> str:
     return text if levels.get(type(node), _PRIMARY) >= level else f"({text})"
 
 
-@singledispatch
 def _pattern(node: PatternNode) -> str:
+    """Return the text of a pattern, or of an element of one."""
+    match node:
+        case ast.Variable():
+            # before a bracket the bare word would be PERMUTE(…)
+            return f"({node.name})" if node.name.upper() == "PERMUTE" else node.name
+        case ast.Repeat():
+            reluctant = "" if node.greedy else "?"
+            return f"{_within(node.element, _PRIMARY)}{write_quantifier(node.minimum, node.maximum)}{reluctant}"
+        case ast.Seq():
+            return " ".join(_within(each, _FACTOR) for each in node.elements)
+        case ast.Or():
+            return " | ".join(_within(each, _SEQUENCE) for each in node.elements)
+        case Anchor():
+            return node.sign
+        case Empty():
+            return "()"
+        case Exclusion():
+            return f"{{- {_pattern(node.element)} -}}"
+        case Permute():
+            return f"PERMUTE({join_operands(map(_pattern, node.elements))})"
     raise TypeError(f"no text for {type(node).__name__}")
-
-
-@_pattern.register
-def _(node: ast.Variable) -> str:
-    # before a bracket the bare word would be PERMUTE(…)
-    return f"({node.name})" if node.name.upper() == "PERMUTE" else node.name
-
-
-@_pattern.register
-def _(node: ast.Repeat) -> str:
-    reluctant = "" if node.greedy else "?"
-    return f"{_within(node.element, _PRIMARY)}{write_quantifier(node.minimum, node.maximum)}{reluctant}"
-
-
-@_pattern.register
-def _(node: ast.Seq) -> str:
-    return " ".join(_within(each, _FACTOR) for each in node.elements)
-
-
-@_pattern.register
-def _(node: ast.Or) -> str:
-    return " | ".join(_within(each, _SEQUENCE) for each in node.elements)
-
-
-@_pattern.register
-def _(node: Anchor) -> str:
-    return node.sign
-
-
-@_pattern.register
-def _(node: Empty) -> str:
-    return "()"
-
-
-@_pattern.register
-def _(node: Exclusion) -> str:
-    return f"{{- {_pattern(node.element)} -}}"
-
-
-@_pattern.register
-def _(node: Permute) -> str:
-    return f"PERMUTE({join_operands(map(_pattern, node.elements))})"
 
 
 @expression_text.register

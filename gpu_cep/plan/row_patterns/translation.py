@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import singledispatchmethod
 from itertools import permutations
 from typing import NamedTuple
 
@@ -64,45 +63,38 @@ class _Translation:
             self._known[known] = self._translate(node, then, excluded)
         return self._known[known]
 
-    @singledispatchmethod
     def _translate(self, node: PatternNode, then: Next, excluded: bool) -> int:
+        """Return the first step of an element, which is not translated yet, before the steps `then`."""
+        match node:
+            case ast.Variable():
+                return self.numbered.add(Take(self.variables[folded(node.name)], excluded, then.taken))
+            case Empty():
+                return then.empty
+            case Anchor():
+                return self.numbered.add(Guard(node.sign, then.empty))
+            case Exclusion():
+                return self.steps(node.element, then, excluded=True)
+            case ast.Or():
+                return self._choose(tuple(self.steps(element, then, excluded) for element in node.elements))
+            case ast.Seq():
+                return self._in_order(node.elements, then, excluded)
+            case Permute():
+                return self._permute(node.elements, then, excluded)
+            case ast.Repeat():
+                return self._repeat(node, then, excluded)
         raise TypeError(f"no steps for {type(node).__name__}")
 
-    @_translate.register
-    def _(self, node: ast.Variable, then: Next, excluded: bool) -> int:
-        return self.numbered.add(Take(self.variables[folded(node.name)], excluded, then.taken))
-
-    @_translate.register
-    def _(self, node: Empty, then: Next, excluded: bool) -> int:
-        return then.empty
-
-    @_translate.register
-    def _(self, node: Anchor, then: Next, excluded: bool) -> int:
-        return self.numbered.add(Guard(node.sign, then.empty))
-
-    @_translate.register
-    def _(self, node: Exclusion, then: Next, excluded: bool) -> int:
-        return self.steps(node.element, then, excluded=True)
-
-    @_translate.register
-    def _(self, node: ast.Or, then: Next, excluded: bool) -> int:
-        return self._choose(tuple(self.steps(element, then, excluded) for element in node.elements))
-
-    @_translate.register
-    def _(self, node: ast.Seq, then: Next, excluded: bool) -> int:
-        return self._in_order(node.elements, then, excluded)
-
-    @_translate.register
-    def _(self, node: Permute, then: Next, excluded: bool) -> int:
-        if all(map(_has_one_way, node.elements)):
-            return self._from_subset(node.elements, then, excluded)
-        if len(node.elements) > _MOST_ORDERED:
+    def _permute(self, elements: tuple[PatternNode, ...], then: Next, excluded: bool) -> int:
+        """Return the first step of all orders of the elements; the orders share steps where their rows are alike."""
+        if all(map(_has_one_way, elements)):
+            return self._from_subset(elements, then, excluded)
+        if len(elements) > _MOST_ORDERED:
             raise too_many_states()
-        orders = permutations(node.elements)
+        orders = permutations(elements)
         return self._choose(tuple(self._in_order(order, then, excluded) for order in orders))
 
-    @_translate.register
-    def _(self, node: ast.Repeat, then: Next, excluded: bool) -> int:
+    def _repeat(self, node: ast.Repeat, then: Next, excluded: bool) -> int:
+        """Return the first step of the iterations."""
         minimum, maximum = node.minimum, node.maximum
         if next(variables_of(node.element), None) is None:
             # what takes no row does so once or never
