@@ -18,7 +18,7 @@ from gpu_cep.engine.input.times import lacks_times, type_times
 from gpu_cep.engine.output.readers import reader_of
 from gpu_cep.engine.slices.assembly import add_up
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan
-from gpu_cep.engine.streaming.state import StreamState, first_state
+from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import FEWER_EVENTS, EventError, UnsupportedError, ending_in
 from gpu_cep.live.clocks import is_due, ticks_of
 from gpu_cep.live.plans import Arrival, plan_live
@@ -87,11 +87,8 @@ def _results(live: LiveQuery, reader: pa.RecordBatchReader, threads: int | None,
             state, found = certain_matches(live, state, resources)
             kept = len(state.times)
             yield found
-    yield certain_matches(live, _finished(state), resources)[1]
-
-
-def _finished(state: StreamState) -> StreamState:
-    return replace(state, clock=replace(state.clock, finished=True))
+    finished = replace(state, clock=replace(state.clock, finished=True))
+    yield certain_matches(live, finished, resources)[1]
 
 
 def match_until(call: MatchCall, events: Any) -> pa.Table:

@@ -40,13 +40,9 @@ def _expected_text(estimates: Sequence[Estimate]) -> str:
 def _other_lines(estimates: list[Estimate]) -> Iterator[str]:
     """Yield the estimates of the algorithms that were not taken, cheapest first."""
     by_name = {name: [each for each in estimates if each.algorithm == name] for name in {each.algorithm for each in estimates}}
-    for name, own in sorted(by_name.items(), key=lambda item: (_mean_cost(item[1]), item[0])):
+    for name, own in sorted(by_name.items(), key=lambda item: (sum(each.cost for each in item[1]) / len(item[1]), item[0])):
         at_least = "" if all(each.exact for each in own) else "at least "
         yield f"{name}: {at_least}{_milliseconds(own)}"
-
-
-def _mean_cost(estimates: Sequence[Estimate]) -> float:
-    return sum(each.cost for each in estimates) / len(estimates)
 
 
 def _milliseconds(estimates: Sequence[Estimate]) -> str:

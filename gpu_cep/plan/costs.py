@@ -96,8 +96,3 @@ def extrapolate_offers(halves: Sequence[float], sampled: int, window_size: float
 def groups_text(groups: tuple[int, int]) -> str:
     """Return in words how many row groups were read, of how many."""
     return f"row groups of Parquet read: {groups[0]:,} of {groups[1]:,}"
-
-
-def slices_text(slices: tuple[int, int, int]) -> str:
-    """Return in words in how many slices of time files were matched, and how many rows these held, of how many."""
-    return f"slices of time: {slices[0]:,}, which held {slices[1]:,} rows of {slices[2]:,}"

@@ -35,8 +35,8 @@ def plan_branches(plan: EventPlan) -> EventPlan:
     (['a.x < b.x'], BankLayout(ints=(3,), floats=(), vectors=(), derived=()))
     """
     query = plan.query
-    needed = [_needed_conditions(branch, plan.derived) for branch in query.branches]
-    expanded = [tuple(_expand_averages(condition, query) for condition in conditions) for conditions in needed]
+    needed = [[each for each in branch.conditions if each.key is None or each.key not in plan.derived] for branch in query.branches]
+    expanded = [tuple(replace(each, expression=_without_averages(each.expression, query)) for each in conditions) for conditions in needed]
     derived = DerivedColumns(BANK_COLUMNS - len(_read_floats(expanded, query)))
     kept = [tuple(replace(each, expression=derived.put_fields(each.expression)) for each in conditions) for conditions in expanded]
     layout = _layout(kept, derived, query)
@@ -60,16 +60,8 @@ def _read_floats(kept: Sequence[Sequence[Condition]], query: BoundPattern) -> se
     return {column for column in read if is_float(query.column_type(column))}
 
 
-def _needed_conditions(branch: Branch, derived: tuple[int, ...]) -> Iterator[Condition]:
-    return (condition for condition in branch.conditions if condition.key is None or condition.key not in derived)
-
-
 def _columns(expression: Bound) -> Iterator[int]:
     return (read.column for read in reads(expression) if read.column is not None)
-
-
-def _expand_averages(condition: Condition, query: BoundPattern) -> Condition:
-    return replace(condition, expression=_without_averages(condition.expression, query))
 
 
 def _without_averages(expression: Bound, query: BoundPattern) -> Bound:
@@ -100,7 +92,7 @@ def _plan_branch(branch: Branch, conditions: tuple[Condition, ...], query: Bound
     numbers = {read: aggregates.index(own) for read, own in kept.items()}
     return PlannedBranch(
         variables=variables,
-        before=tuple(_local_mask(mask, places) for mask in branch.before),
+        before=tuple(sum(1 << place for place in _members(mask, places)) for mask in branch.before),
         conditions=tuple(_condition(condition, places, numbers, layout) for condition in conditions),
         aggregates=tuple(aggregates),
         negations=tuple(
@@ -113,10 +105,6 @@ def _plan_branch(branch: Branch, conditions: tuple[Condition, ...], query: Bound
 
 def _members(mask: int, places: Mapping[int, int]) -> tuple[int, ...]:
     return tuple(place for variable, place in places.items() if mask >> variable & 1)
-
-
-def _local_mask(mask: int, places: Mapping[int, int]) -> int:
-    return sum(1 << place for place in _members(mask, places))
 
 
 def _aggregate(read: Aggregation, places: Mapping[int, int], query: BoundPattern, layout: BankLayout) -> RunningAggregate:

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from threading import Lock
 
-from gpu_cep.plan.costs import BatchAnswer, groups_text, slices_text
+from gpu_cep.plan.costs import BatchAnswer, groups_text
 from gpu_cep.plan.interval_explain import JoinedChunks
 
 
@@ -123,7 +123,7 @@ class Profile:
         counts = " → ".join(f"{name} {count:,}" for name, count in self.counts.items())
         times = ", ".join(f"{name} {1000 * seconds:.1f} ms" for name, seconds in self.seconds.items())
         read = "" if self.groups is None else f"\n{groups_text(self.groups)}"
-        cut = "" if self.slices is None else f"\n{slices_text(self.slices)}"
+        cut = "" if self.slices is None else "\nslices of time: {:,}, which held {:,} rows of {:,}".format(*self.slices)
         by = f"\n{self.source}" if self.source else ""
         return f"{counts}\n{times}{read}{cut}{by}"
 

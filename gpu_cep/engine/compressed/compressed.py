@@ -199,8 +199,10 @@ class Compressed:
         if not np.array_equal(last - first, bounds[1] - bounds[0]):
             raise EventError("nodes are missing from the table of a compressed result: a stream's nodes belong together")
         ends = self._nodes["earliest_start"].fill_null(NONE).to_numpy().astype(np.int64)
+        # nodes of trees have no group, and groups of two parts may have one number
+        groups = np.where(group < 0, NONE, _ranks(part, group))
         return PathGraph(
-            stream=_ranks(part, stream), group=_distinct_groups(part, group), event=position, moment=moment,
+            stream=_ranks(part, stream), group=groups, event=position, moment=moment,
             range_offsets=offsets(sizes), range_first=first, range_last=last,
             start=self._nodes["start"].to_numpy().astype(np.bool_), latest=latest, earliest=ends,
         )  # fmt: skip
@@ -234,8 +236,3 @@ def _rows_of_nodes(part: Ints, node: Ints, owner: Ints, wanted: Ints) -> Ints:
 def _ranks(*columns: Ints) -> Ints:
     """Return, for each row of the columns, the rank of its value among the distinct ones."""
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].ravel().astype(np.int64)
-
-
-def _distinct_groups(part: Ints, group: Ints) -> Ints:
-    """Return group numbers that no two parts share; nodes of trees keep −1."""
-    return np.where(group < 0, NONE, _ranks(part, group))

@@ -40,14 +40,12 @@ def buffer_values(buffer: pa.Buffer | None, kind: npt.DTypeLike, count: int | No
         return np.empty(0, dtype)
     if buffer is None or not 0 <= first <= first + size <= most:
         raise ValueError(f"values {first:,} to {first + size:,} of {dtype} are not in a buffer of {length:,} bytes")
-    # NumPy reads any buffer, and marks arrays over those that must not change
-    values = np.frombuffer(buffer, dtype, size, first * dtype.itemsize) if buffer.is_mutable else _unmarked(buffer, dtype, size, first)
+    if buffer.is_mutable:
+        values = np.frombuffer(buffer, dtype, size, first * dtype.itemsize)
+    else:
+        # NumPy would mark an array over a buffer that must not change as read-only
+        values = np.asarray(_Memory(buffer, dtype, size, first))
     return values if values.flags.aligned else values.copy()
-
-
-def _unmarked(buffer: pa.Buffer, kind: np.dtype[Any], count: int, first: int) -> npt.NDArray[Any]:
-    """Return values of a buffer that must not change, in an array that is not marked read-only."""
-    return np.asarray(_Memory(buffer, kind, count, first))
 
 
 class TextBuffers(NamedTuple):

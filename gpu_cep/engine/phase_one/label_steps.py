@@ -206,14 +206,12 @@ def _word_steps(plan: Plan, properties: _WordProperties, engine: LabelEngine, wo
 
 @while_alive
 def _properties_of(plan: Plan) -> list[_WordProperties]:
-    """Return the properties of the variables of each word."""
-    words = words_for(len(plan.query.variables))
-    return [_properties_in([planned for planned in plan.properties if word.concerns(planned)]) for word in words]
-
-
-def _properties_in(properties: Sequence[Property]) -> _WordProperties:
-    """Divide properties into comparisons, by their columns, and all others."""
-    return _comparisons_by_column(properties), [planned for planned in properties if not isinstance(planned, ComparisonProperty)]
+    """Return the properties of the variables of each word: comparisons by their columns, and all others."""
+    found: list[_WordProperties] = []
+    for word in words_for(len(plan.query.variables)):
+        own = [planned for planned in plan.properties if word.concerns(planned)]
+        found.append((_comparisons_by_column(own), [planned for planned in own if not isinstance(planned, ComparisonProperty)]))
+    return found
 
 
 def _comparisons_by_column(properties: Sequence[Property]) -> dict[int, list[ComparisonProperty]]:

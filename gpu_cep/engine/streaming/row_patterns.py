@@ -25,7 +25,7 @@ from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.input.ticks import Tick
 from gpu_cep.engine.row_patterns.answers import returned_rows
 from gpu_cep.engine.row_patterns.columns import row_columns
-from gpu_cep.engine.row_patterns.found import RowMatches, SearchProgress
+from gpu_cep.engine.row_patterns.found import SearchProgress
 from gpu_cep.engine.row_patterns.matching import find_certain_matches
 from gpu_cep.engine.row_patterns.ordering import OrderedRows, order_rows
 from gpu_cep.engine.row_patterns.run import RowRun
@@ -88,7 +88,7 @@ def certain_rows(
         profile.add("matches", len(matches))
     if until is None:
         return replace(state, events=state.events.slice(0, 0), times=state.times[:0], numbers=state.numbers[:0]), found
-    counts = begun.counts + _matches_of_each(matches, ordered)
+    counts = begun.counts + np.diff(np.searchsorted(matches.firsts, ordered.offsets))
     kept = np.arange(len(ordered)) >= _of_rows(begun.firsts - rows_before(plan), ordered)
     return _kept(state, rows, ordered, Marks(~left, covered, _of_rows(counts, ordered)), kept), found
 
@@ -114,11 +114,6 @@ def _opened(plan: RowPlan, ordered: OrderedRows, times: Times, until: Tick) -> n
 def _of_rows(values: Indices, ordered: OrderedRows) -> Indices:
     """Return the value of its partition for each row."""
     return np.repeat(values, np.diff(ordered.offsets))
-
-
-def _matches_of_each(matches: RowMatches, ordered: OrderedRows) -> Indices:
-    """Return the number of matches of each partition."""
-    return np.diff(np.searchsorted(matches.firsts, ordered.offsets))
 
 
 def _kept(state: StreamState, rows: pa.Table, ordered: OrderedRows, marks: Marks, kept: npt.NDArray[np.bool_]) -> StreamState:

@@ -73,16 +73,11 @@ def find_directly(run: DeviceRun, query: DevicePattern, source: EventSource, bat
     parts: list[Matches] = []
     bound = 0
     for found in chain.from_iterable(_find_in_batch(run, query, source, batch, memory) for batch in batches):
-        parts.append(_shift_events(found.matches, bound))
+        parts.append(Matches(found.matches.first + bound, found.matches.counts, found.matches.events + bound))
         events.append(found.events)
         bound += len(found.events.placed.rows)
     with run.profile.stage("candidates back"):
         return PhaseOne(source.ordered(events, None), found=concatenate_matches(parts, query.variables))
-
-
-def _shift_events(matches: Matches, bound: int) -> Matches:
-    """Return the matches with all event numbers raised by `bound`."""
-    return Matches(matches.first + bound, matches.counts, matches.events + bound)
 
 
 def _find_in_batch(run: DeviceRun, query: DevicePattern, source: EventSource, batch: Batch, memory: DeviceMemory) -> Iterator[_Slice]:

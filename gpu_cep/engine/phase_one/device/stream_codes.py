@@ -80,8 +80,8 @@ def _integer_codes(device: Device, key: KeptKey) -> StreamCodes:
         return StreamCodes(values, 1, ordered=True)
     falls = None if key.span is None else key.span.falls
     if nulls is not None:
-        # whatever stands at a NULL must not widen the range
-        values = xp.where(nulls, _some_present(xp, key), values)
+        # whatever stands at a NULL must not widen the range: the first value that is present takes its place
+        values = xp.where(nulls, values[xp.argmax(key.present)], values)
     low, high = (int(values.min()), int(values.max())) if key.span is None else (key.span.least, key.span.greatest)
     if high - low + 1 >= _LARGEST_CODE:
         values, count = dense_codes(xp, values)
@@ -98,11 +98,6 @@ def _distances(device: Device, values: Array, least: int, count: int) -> Array:
     codes = device.xp.empty(values.size, _code_type(count))
     device.launch(shift_keys, values.size, values, least, codes)
     return codes
-
-
-def _some_present(xp: Any, key: KeptKey) -> Array:
-    """Return the first value that is not NULL; if all are NULL, the first value."""
-    return key.values[xp.argmax(key.present)]
 
 
 def _combine_codes(xp: Any, left: StreamCodes, right: StreamCodes) -> StreamCodes:
