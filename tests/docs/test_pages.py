@@ -72,3 +72,14 @@ def test_the_walk_through_the_sources_names_every_folder(parent: str) -> None:
     (table,) = re.findall(rf"^\| folder of `{parent}` \|.*\n((?:\|.*\n)*)", text, re.MULTILINE)
     listed = {name for row in table.splitlines()[1:] for name in re.findall(r"`(\w+)`", row.split("|")[1])}
     assert listed == {path.parent.name for path in (ROOT / parent).glob("*/__init__.py")}
+
+
+def test_where_a_rule_stands_is_told_by_functions_of_the_sources() -> None:
+    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    _, _, answers = text.partition("## Where is …?")
+    told = re.findall(r"`([\w/]+\.py)`((?:, `\w+`)+)", answers.partition("\n## ")[0])
+    assert len(told) >= 15
+    for path, names in told:
+        source = (ROOT / path).read_text(encoding="utf-8")
+        for name in re.findall(r"\w+", names):
+            assert f"def {name}(" in source, (path, name)
