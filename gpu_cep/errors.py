@@ -190,7 +190,7 @@ def ending_in(error: type[CepError], doing: str, remedy: str) -> _EndingIn:
 
 
 def warn_caller(message: str, category: type[Warning]) -> None:
-    """Give a warning whose place is the line outside of gpu_cep that led here."""
+    """Issue a warning whose place is the line outside of gpu_cep that led here."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] in _PACKAGES:
         level, frame = level + 1, frame.f_back

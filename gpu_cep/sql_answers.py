@@ -256,7 +256,7 @@ def _unused(name: str, text: str, taken: Collection[str]) -> str:
 
 @contextmanager
 def _connection() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a DuckDB of its own in memory, or raise EngineUnavailable."""
+    """Yield a DuckDB of its own in memory, or raise EngineUnavailable."""
     try:
         import duckdb
     except ImportError as fault:

@@ -48,25 +48,7 @@ DETECT = get_args(Detect)
 def bind_intervals(query: IntervalQuery, schema: Schema, options: Options, text: str | None = None) -> BoundIntervals:
     """Return `query` over events of `schema`, with one constraint for each pair of situations.
 
-    Names are resolved, and types are explicit.
-
-    Parameters
-    ----------
-    query
-        What the parser gives.
-    schema
-        The columns of the events.
-    options
-        What the caller says beside the text; it must not contradict it.
-    text
-        The query's text, for errors to quote.
-
-    Raises
-    ------
-    PatternError
-        The query means nothing over these events; it carries all faults found.
-    UnsupportedError
-        The query is sound but uses what is not supported; it names every such construct.
+    Names are resolved, and types are explicit. Parameters and errors are those of :func:`gpu_cep.analysis.bind.bind`.
     """
     faults = Faults()
     variables = tuple(EventVariable(situation.name, 1, None, quantified=True) for situation in query.situations)

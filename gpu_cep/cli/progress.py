@@ -21,7 +21,7 @@ _PER_SECOND = 4
 
 @contextmanager
 def watch(what: str) -> Iterator[Profile]:
-    """Give a profile to run with, and show its counts and the seconds passed until the block ends."""
+    """Yield a profile to run with, and show its counts and the seconds passed until the block ends."""
     profile = Profile()
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -92,7 +92,7 @@ def answer(
         refuse_slices(plan)
     profile, threads = resources.profile or UNREAD, threads_of(resources.threads)
     with _PREPARING:
-        columns = event_columns(plan, to_host(table) if _is_hosts(plan) else table, origin, shared, threads)
+        columns = event_columns(plan, to_host(table) if _reads_on_host(plan) else table, origin, shared, threads)
     profile.add("events", len(columns))
     spent = resources.spent or Spent()
     with open_budget(plan.settings, lambda: result_footprint(plan, columns), resources.concurrent, spent) as budget:
@@ -107,7 +107,7 @@ def answer(
         return match_events(run, algorithms or AlgorithmChooser(plan.contenders))
 
 
-def _is_hosts(plan: AnyPlan) -> bool:
+def _reads_on_host(plan: AnyPlan) -> bool:
     """Return whether events that lie on a card are copied to the host: the CPU finds timeouts, and situations if it is asked to."""
     return plan.settings.kind == TIMEOUT if isinstance(plan, EventPlan) else plan.settings.engine == "cpu"
 

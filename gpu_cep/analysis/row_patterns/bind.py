@@ -36,23 +36,7 @@ _OF_EVENTS = {"strategy": None, "ties": "strict", "nulls": "error", "allen": "pa
 def bind_row_pattern(query: RowPatternQuery, schema: Schema, options: Options, text: str | None = None) -> BoundRowPattern:
     """Return `query` over rows of `schema`, with names resolved and types explicit.
 
-    Parameters
-    ----------
-    query
-        What the parser gives.
-    schema
-        The columns of the rows.
-    options
-        What the caller says beside the text; it must not contradict it.
-    text
-        The query's text, for errors to quote.
-
-    Raises
-    ------
-    PatternError
-        The query means nothing over these rows; it carries all faults found.
-    UnsupportedError
-        The query is sound but uses what is not supported; it names every such construct.
+    Parameters and errors are those of :func:`gpu_cep.analysis.bind.bind`.
     """
     faults = Faults()
     query = _with_keywords(query, schema, options, faults)

@@ -172,7 +172,7 @@ class Spent:
 def open_budget(
     settings: Settings, measure_footprint: Callable[[], Footprint], concurrent: int, spent: Spent
 ) -> AbstractContextManager[Budget]:  # fmt: skip
-    """Give a run its budget; when the run ends, close the budget and add its counts to `spent`.
+    """Return a context that yields the budget of a run; at its end, the budget is closed and its counts are added to `spent`.
 
     Raises
     ------

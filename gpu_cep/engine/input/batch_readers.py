@@ -55,7 +55,7 @@ def _fitted(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def tables_of(reader: pa.RecordBatchReader) -> Iterator[pa.Table]:
-    """Give the batches as tables, one after the other.
+    """Yield the batches as tables, one after the other.
 
     Raises
     ------

@@ -27,7 +27,7 @@ class Closeable(Protocol):
     """What is needed as long as files are read."""
 
     def close(self) -> None:
-        """Give it up."""
+        """Let go of it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +98,7 @@ class GroupedFiles:
         return RowRuns.of(self.first_rows[places], self.groups.rows[places])
 
     def parts(self, groups: RowGroups, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Give columns of all or of some row groups, some at a time; raises as :meth:`read`."""
+        """Yield columns of all or of some row groups, some at a time; raises as :meth:`read`."""
         parts = (np.cumsum(groups.rows) - groups.rows) // _ROWS
         for part in np.unique(parts).tolist():
             yield self._table(groups.take(np.flatnonzero(parts == part)), columns)

@@ -95,7 +95,7 @@ class ParquetFiles:
         return numbers, GroupCounts(int(marks.sum()), len(marks))
 
     def read_by_group(self, columns: Sequence[str], wanted: Wanted | None) -> Iterator[pa.Table]:
-        """Give these columns of all rows that are wanted, and of few others, one row group at a time, the next when it is asked for."""
+        """Yield these columns of all rows that are wanted, and of few others, one row group at a time."""
         compact = self.compact(columns)
         for fragment in _subset(compact.fragments, self.kept_groups(columns, wanted)):
             for group in fragment.row_groups:
@@ -350,7 +350,7 @@ def pick_groups(fragment: dataset.ParquetFileFragment, groups: Sequence[int]) ->
 
 
 def _subset(fragments: Iterable[dataset.ParquetFileFragment], kept: Kept) -> Iterator[dataset.ParquetFileFragment]:
-    """Give the fragments with the row groups that are kept; none that keeps none."""
+    """Yield the fragments with the row groups that are kept, but none that keeps none."""
     for fragment, own in zip(fragments, kept, strict=True):
         if own is None:
             yield fragment

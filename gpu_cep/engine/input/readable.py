@@ -57,7 +57,7 @@ def check_zones(schema: pa.Schema) -> None:
 
 
 def _zones(kind: pa.DataType) -> Iterator[str]:
-    """Give the time zones in a type."""
+    """Yield the time zones in a type."""
     if pa.types.is_timestamp(kind) and kind.tz is not None:
         yield kind.tz
     elif pa.types.is_dictionary(kind):

@@ -127,7 +127,7 @@ def _of_file(
 
 
 def _leaves(schema: parquet.ParquetSchema, read: dict[str, pa.DataType]) -> Iterator[tuple[int, int | None]]:
-    """Give the places of the columns of a file that are read, each with the bytes of a value (None: they have no fixed width)."""
+    """Yield the places of the columns of a file that are read, each with the bytes of a value (None: they have no fixed width)."""
     for place in range(len(schema)):
         path = schema.column(place).path
         kind = read.get(path.partition(".")[0])

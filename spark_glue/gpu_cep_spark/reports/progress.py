@@ -85,7 +85,7 @@ def _lines(console: Console, tasks: Callable[[], Tasks], begin: float) -> Iterat
 
 
 def _tasks_of(session: Any) -> AbstractContextManager[Callable[[], Tasks]]:
-    """Give a function that returns the tasks of the actions begun inside.
+    """Return a context that yields a function which returns the tasks of the actions begun inside.
 
     On Spark Connect these are all of the session's actions, else those of this thread.
     """
@@ -94,7 +94,7 @@ def _tasks_of(session: Any) -> AbstractContextManager[Callable[[], Tasks]]:
 
 @contextmanager
 def _tag_jobs(context: SparkContext) -> Iterator[Callable[[], Tasks]]:
-    """Give a function that returns the tasks of the jobs that this thread begins inside."""
+    """Yield a function that returns the tasks of the jobs that this thread begins inside."""
     tag = f"gpu_cep {uuid4()}"
     context.addJobTag(tag)
     try:
@@ -117,7 +117,7 @@ def _tasks_of_jobs(context: SparkContext, tag: str) -> Tasks:
 
 @contextmanager
 def _follow_operations(session: Any) -> Iterator[Callable[[], Tasks]]:
-    """Give a function that returns the tasks of all operations, as the server last reported them.
+    """Yield a function that returns the tasks of all operations, as the server last reported them.
 
     The server reports every ``spark.connect.progress.reportInterval``.
     """

@@ -60,7 +60,7 @@ class Picking(Input, Protocol):
 
 
 class _There(ABC):
-    """Give the methods of an input on the device, of which nothing is copied."""
+    """The methods of an input on the device, of which nothing is copied."""
 
     __slots__ = ()
 

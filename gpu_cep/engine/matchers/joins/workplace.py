@@ -89,7 +89,7 @@ class CpuWorkplace:
         return order_by_group(groups, number)
 
     def filter_partners(self, begin: int, tables: Tables, streams: Streams, conditions: Conditions, partners: Partners) -> None:
-        """Give each thread rows with about as many candidates."""
+        """Filter the partners in threads, each of which has rows with about as many candidates."""
 
         def keep(part: tuple[int, tuple[int, int]]) -> None:
             slot, (low, high) = REGISTER_STRIDE * part[0], part[1]
