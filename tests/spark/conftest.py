@@ -14,7 +14,7 @@ from gpu_cep_spark import sql_conf
 from gpu_cep_spark.reports import row_metrics, run_report
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
 from tests.awkward import SPARK_BATCH, make_spark_awkward
-from tests.spark.quick import SETTINGS, remember_names
+from tests.spark.quick import SETTINGS, remember_names, warm_python
 from tests.spark.streaming.live_sources import CHANGELOG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,9 +61,11 @@ def patience() -> None:
 
 
 @pytest.fixture(scope="session")
-def spark(worker_environment: None, pytestconfig: pytest.Config) -> Iterator[SparkSession]:
-    builder = SparkSession.builder.remote("local[2]") if CONNECT else SparkSession.builder.master("local[2]")
+def spark(worker_environment: None, pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     if quick := not pytestconfig.getoption("--full"):
+        os.environ["PYSPARK_PYTHON"] = warm_python(tmp_path_factory.mktemp("command"))
+    builder = SparkSession.builder.remote("local[2]") if CONNECT else SparkSession.builder.master("local[2]")
+    if quick:
         builder = builder.config(map=SETTINGS)
     if pytestconfig.getoption("--awkward"):
         make_spark_awkward()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.java_gateway import JavaClass, JVMView
@@ -10,6 +12,8 @@ from py4j.java_gateway import JavaClass, JVMView
 if TYPE_CHECKING:
     import pytest
 
+# With the engine loaded, which each worker would import by itself.
+DAEMON = "tests.spark.warm_daemon"
 SETTINGS: dict[str, bool | float | int | str | None] = {
     # a plan that runs once, over few rows, is interpreted sooner than compiled
     "spark.sql.codegen.wholeStage": "false",
@@ -18,8 +22,7 @@ SETTINGS: dict[str, bool | float | int | str | None] = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # nobody watches the bar, which a thread of its own would draw anew five times a second
     "spark.ui.showConsoleProgress": "false",
-    # nor need each worker import the engine by itself
-    "spark.python.daemon.module": "tests.spark.warm_daemon",
+    "spark.python.daemon.module": DAEMON,
 }
 
 
@@ -30,3 +33,17 @@ def remember_names(patched: pytest.MonkeyPatch) -> None:
     """
     for kind in (JVMView, JavaClass):
         patched.setattr(kind, "__getattr__", cache(kind.__getattr__))
+
+
+def warm_python(folder: Path) -> str:
+    """Write a command that is this Python, but runs our daemon in place of Spark's; return its path.
+
+    The workers that analyse SQL are forked by Spark's daemon, whatever the settings say.
+    """
+    command = folder / "python"
+    command.write_text(f"""#!/bin/sh
+if [ "$1 $2" = "-m pyspark.daemon" ]; then shift 2; set -- -m {DAEMON} "$@"; fi
+exec '{sys.executable}' "$@"
+""")
+    command.chmod(0o755)
+    return str(command)
