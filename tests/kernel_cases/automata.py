@@ -32,6 +32,7 @@ from tests.kernel_cases.tables import (
     condition_table,
     negation_table,
     pattern_table,
+    put_keys,
 )
 
 _NEXT = pattern_table((2, 1), ((1, 1), (1, None), (1, 1)))
@@ -58,6 +59,7 @@ def automaton(
     conditions: Sequence[Condition] = QUANTIFIED,
     programs: ProgramTable = PROGRAMS,
     negated: bool = False,
+    keyed: bool = False,
     patience: int = 0,
     remembered: int = 0,
     kept: int = KEEP_ALL,
@@ -74,10 +76,11 @@ def automaton(
     places = np.flatnonzero(random.random(size) < 0.1)
     negations = [(3, (1,), (2,), places), (3, (0,), (), places)] if negated else []
     rules_out = negation_table(negations, events.offsets, events.times, events.times, events.length)
+    bank = column_bank(size, random)
+    rules_out = put_keys(rules_out, bank) if keyed else rules_out
     successor = events.occurrence[1, 1 : size + 1].astype(np.int64) if strategy == Strategy.CONTIGUOUS else np.zeros(0, np.int64)
     most = 0 if counting else size
     inputs = CandidateWindows(starts, ends_of(events, starts)), EventTable(events.after, events.occurrence, successor)
-    bank = column_bank(size, random)
     judged = Conditions(condition_table(4, conditions), aggregate, programs, bank, 0)
     jumping = jumps(bank, events.occurrence, patience) if conditions is JUMPING and size else no_jumps()
     counts, totals = np.zeros((most, 3), np.int32), np.zeros(len(starts), np.int64)
@@ -220,6 +223,7 @@ AUTOMATON_CASES: tuple[KernelCase, ...] = (
             "iterated-robust": {"strategy": Strategy.ROBUST, "conditions": ITERATED, "programs": ITERATION_PROGRAMS, "negated": True},
             "finally": {"strategy": Strategy.ANY, "conditions": FINALLY, "programs": ITERATION_PROGRAMS},
             "float64": {"time": np.float64, "negated": True},
+            "keyed": {"negated": True, "keyed": True},
             "disjoint": {"kept": KEEP_DISJOINT},
             "disjoint-any": {"strategy": Strategy.ANY, "kept": KEEP_DISJOINT, "steps": 20, "negated": True},
             "disjoint-robust": {"strategy": Strategy.ROBUST, "kept": KEEP_DISJOINT},

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu_cep_kernels.automaton.jump_indexes import value_buckets
 from gpu_cep_kernels.rules.interpreter import CODE
 from gpu_cep_kernels.rules.running import AGGREGATIONS
 from gpu_cep_kernels.rules.scalars import COMPARISONS, UNBOUNDED
@@ -21,7 +22,9 @@ from gpu_cep_kernels.rules.tables import (
     ONCE,
     SINGLY,
     AggregateTable,
+    ColumnBank,
     ConditionTable,
+    NegationKeys,
     NegationTable,
     PatternTable,
     ProgramResults,
@@ -254,11 +257,15 @@ AGGREGATES = (
 def negation_table(
     negations: Sequence[tuple[int, Sequence[int], Sequence[int], Array]], streams: Array, times: Array, clock: Array, length: Any
 ) -> NegationTable:
-    """Negations by (variable, those after which, those before which, places of events)."""
+    """Negations by (variable, those after which, those before which, places of events), without keys."""
+    first = _offsets([list(own) for *_, own in negations])
+    places = np.concatenate([np.empty(0, np.int64), *(own for *_, own in negations)])
+    none = np.full(len(negations), -1)
     return NegationTable(
         variable=np.array([variable for variable, *_ in negations], np.uint16),
-        place_first=_offsets([list(places) for *_, places in negations]),
-        places=np.concatenate([np.empty(0, np.int64), *(places for *_, places in negations)]),
+        place_first=first,
+        places=places,
+        keys=NegationKeys(none, none, np.arange(len(negations) + 1), first, places),
         after_first=_offsets([after for _, after, _, _ in negations]),
         after=np.array([*chain(*(after for _, after, _, _ in negations))], np.int64),
         before_first=_offsets([before for _, _, before, _ in negations]),
@@ -268,3 +275,20 @@ def negation_table(
         clock=clock,
         length=length,
     )
+
+
+def put_keys(negations: NegationTable, bank: ColumnBank) -> NegationTable:
+    """The negations, whose events have the second int64 column in common with a's first one."""
+    size = len(negations.variable)
+    parts = [negations.places[low:high] for low, high in pairwise(negations.place_first.tolist())]
+    borders, places = zip(*(value_buckets(own, bank, 0, 1, False) for own in parts), strict=True)
+    keys = NegationKeys(
+        variable=np.zeros(size, np.int64),
+        column=np.zeros(size, np.int64),
+        first=_offsets([range(len(border) - 1) for border in borders]),
+        border=np.concatenate(
+            [border[:-1] + begin for border, begin in zip(borders, negations.place_first, strict=False)] + [negations.place_first[-1:]]
+        ),
+        places=np.concatenate(places),
+    )
+    return negations._replace(keys=keys)

@@ -34,6 +34,13 @@ MATCHERS = (
         ("tests/engine/matchers/automaton/test_dead_ends.py", CONFORMANCE),
     ),
     Fault(
+        "negated-events-in-buckets-of-the-other-column",
+        "gpu_cep/engine/matchers/negation_keys.py",
+        "return _Key(column, *other)",
+        "return _Key(other[1], other[0], column)",
+        ("tests/engine/matchers/test_negation_keys.py::test_long_streams",),
+    ),
+    Fault(
         "negation-judged-before-its-end",
         "gpu_cep/engine/matchers/negation_schedule.py",
         "set(after or maximal) | set(before or minimal)",

@@ -18,13 +18,15 @@ from gpu_cep.engine.events.matches import Indices, concatenate_arrays
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.lists import offsets
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.lowering.scopes import scope_fields
-from gpu_cep.plan.event_plan import EventPlan, PlannedBranch
+from gpu_cep.engine.matchers.negation_keys import negation_keys
+from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.device.primitives import marked_events
 from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.window_conditions import select_starts
-from gpu_cep_kernels.rules.tables import NegationTable
+from gpu_cep_kernels.rules.tables import NegationKeys, NegationTable
 
 
 def negated_events(plan: EventPlan, ordered: OrderedEvents, threads: int = 1) -> dict[int, Indices]:
@@ -47,20 +49,23 @@ def _labelled_events(labels: Words, v: int, threads: int) -> Indices:
     return concatenate_arrays([np.empty(0, np.int64), *parts], threads) if len(parts) != 1 else parts[0]
 
 
-def negation_table(plan: EventPlan, ordered: OrderedEvents, branch: PlannedBranch, events: Mapping[int, Indices]) -> NegationTable:
+def negation_table(plan: EventPlan, ordered: OrderedEvents, tables: MatcherTables, events: Mapping[int, Indices]) -> NegationTable:
     """Return the negations of a branch over all ordered events, as kernels read them.
 
     `events` are those of :func:`negated_events`.
     """
-    negations, size = branch.negations, len(ordered.times)
+    branch, size = tables.branch, len(ordered.times)
+    negations = branch.negations
     if not negations:
         return _no_negations(ordered.times.dtype)
     clock, length = window_clock(plan, ordered, 0, size)
-    places = [events[branch.variables[negation.variable]] for negation in negations]
+    listed = [events[branch.variables[negation.variable]] for negation in negations]
+    places = listed[0] if len(listed) == 1 else np.concatenate(listed)
     return NegationTable(
         **scope_fields(branch),
-        place_first=offsets([len(own) for own in places]),
-        places=places[0] if len(places) == 1 else np.concatenate(places),
+        place_first=offsets([len(own) for own in listed]),
+        places=places,
+        keys=negation_keys(listed, places, tables, ordered.bank),
         streams=ordered.offsets,
         times=ordered.times[: size if plan.query.ties == "strict" else 0],
         clock=clock,
@@ -73,4 +78,5 @@ def _no_negations(times: np.dtype[Any]) -> NegationTable:
     """Return the table of a branch without negations, over events with times of a type."""
     variable, numbers, clock = np.empty(0, np.uint16), np.empty(0, np.int64), np.empty(0, times)
     first = np.zeros(1, np.int64)
-    return NegationTable(variable, first, numbers, first, numbers, first, numbers, first, clock, clock, times.type(0))
+    keys = NegationKeys(numbers, numbers, first, first, numbers)
+    return NegationTable(variable, first, numbers, keys, first, numbers, first, numbers, first, clock, clock, times.type(0))

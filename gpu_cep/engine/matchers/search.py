@@ -128,7 +128,7 @@ def searches(
             tables=tables,
             ordered=ordered,
             successor=successors[split],
-            negations=negation_table(plan, ordered, tables.branch, events),
+            negations=negation_table(plan, ordered, tables, events),
             state_keys=state_keys(tables) if plan.strategy == "robust_skip_till_next_match" else None,
             budget=run.budget,
             profile=run.profile,

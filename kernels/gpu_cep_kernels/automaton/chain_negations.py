@@ -57,9 +57,10 @@ def _is_ruled_out(
     first, last, after, before = slots[0] - base, slots[slots.size - 2] - base, negations.after[n], negations.before[n]
     latest = slots[2 * after + 1] - base if after >= 0 else -1
     earliest = slots[2 * before] - base if before >= 0 else -1
-    begin = first_in_scope(n, latest, last, stream, 0, negations)
+    low, high = negations.place_first[n], negations.place_first[n + 1]
+    begin = first_in_scope(negations.places, low, high, latest, last, stream, 0, negations)
     k, ruled_out, inside = begin, False, True
-    while k < negations.place_first[n + 1] and inside and not ruled_out:
+    while k < high and inside and not ruled_out:
         place = negations.places[k]
         inside = not is_too_late(place, earliest, first, stream, negations)
         if inside and not _is_bound(base + place, slots):

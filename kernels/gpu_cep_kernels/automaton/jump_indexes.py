@@ -43,7 +43,7 @@ def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Plac
             usable = present & ~_nulls(bank.float_nulls if floating else bank.int_nulls, column, base, size)
             values = (bank.floats if floating else bank.ints)[column, base : base + size]
             if table.comparison[j] == EQ and k not in buckets:
-                buckets[k] = _value_buckets(np.flatnonzero(usable).astype(np.int32), bank, base, column, floating)
+                buckets[k] = value_buckets(np.flatnonzero(usable).astype(np.int32), bank, base, column, floating)
             elif table.comparison[j] != EQ and k not in zones[floating]:
                 zones[floating][k] = _zone_map(values, usable, greatest=table.comparison[j] in (GT, GE))
     return _stack_zones(size, zones), _join_buckets(list(buckets.values()))
@@ -82,8 +82,11 @@ def _stack_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> Z
     return ZoneMaps(np.array(ints, np.int64).reshape(-1, level[-1]), np.array(floats, np.float64).reshape(-1, level[-1]), level)
 
 
-def _value_buckets(events: Places, bank: ColumnBank, base: int, column: int, floating: bool) -> tuple[Ints, Places]:
-    """Return the events by bucket, and where each bucket begins (with the end of the last one); values are hashed."""
+def value_buckets(events: Ints | Places, bank: ColumnBank, base: int, column: int, floating: bool) -> tuple[Ints, Ints | Places]:
+    """Return where each bucket begins, with the end of the last one, and the events bucket by bucket; values are hashed.
+
+    Buckets are a power of two, at most about as many as events. Event e stands in row ``base + e`` of the bank.
+    """
     number = min(1 << max(len(events) - 1, 0).bit_length(), _MOST_BUCKETS)
     found = np.empty(len(events), np.int64)
     keys = HashKeys(np.zeros(1, np.int64), np.array([column], np.int64), np.array([floating]))

@@ -53,9 +53,10 @@ def _is_ruled_out_before(
 ) -> bool:  # fmt: skip
     """Return the same for a scope that begins one window before the last event of the match; ``ends`` are its first and last."""
     first, last = ends
-    near[n + 1] = k = first_in_scope(n, -1, last, stream, near[n + 1], negations)
+    low, high = negations.place_first[n], negations.place_first[n + 1]
+    near[n + 1] = k = first_in_scope(negations.places, low, high, -1, last, stream, near[n + 1], negations)
     ruled_out, inside = False, True
-    while k < negations.place_first[n + 1] and inside and not ruled_out:
+    while k < high and inside and not ruled_out:
         place = negations.places[k]
         inside = not is_too_late(place, earliest, first, stream, negations)
         ruled_out = inside and not _binds(m, place, matches)

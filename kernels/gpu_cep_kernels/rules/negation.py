@@ -4,6 +4,10 @@ The events with a negated variable's properties are listed once, numbered among
 all ordered events. The *scope* of a negation is the range of this list in which
 none may satisfy its conditions. It is sought from where the last one began, in
 steps of 1, 2, 4 …, since one match's scope is near the next one's.
+
+Where a condition demands that a negated event has a key of the match, the events
+are listed in buckets, one for each hash of a key. The scope is then sought in one
+of them.
 """
 
 from __future__ import annotations
@@ -15,18 +19,14 @@ import numpy.typing as npt
 
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.conditions import conditions_hold
-from gpu_cep_kernels.rules.scalars import within
-from gpu_cep_kernels.rules.tables import Criteria, EventPath, Ints, NegationTable
+from gpu_cep_kernels.rules.scalars import mix_hash, within
+from gpu_cep_kernels.rules.tables import Conditions, Criteria, EventPath, Ints, NegationKeys, NegationTable
 from gpu_cep_kernels.rules.ties import is_before
 
 
 class NegationLists(Protocol):
     """List the events that negations may rule out, as the fields of the same names of NegationTable."""
 
-    @property
-    def place_first(self) -> Ints: ...
-    @property
-    def places(self) -> Ints: ...
     @property
     def streams(self) -> Ints: ...
     @property
@@ -112,25 +112,26 @@ def is_too_late(place: int, earliest: int, first: int, stream: int, negations: N
 
 
 @rule
-def first_in_scope(n: int, latest: int, last: int, stream: int, near: int, negations: NegationLists) -> int:
-    """Return the index in ``negations.places`` at which negation n's scope begins; the search begins at index `near`."""
-    low, high = negations.place_first[n], negations.place_first[n + 1]
+def first_in_scope(
+    places: Ints, low: int, high: int, latest: int, last: int, stream: int, near: int, negations: NegationLists
+) -> int:  # fmt: skip
+    """Return the index from `low` to `high` at which a scope begins among `places`, which ascend there; begin at index `near`."""
     near, step = min(max(near, low), high), 1
-    if near < high and _is_too_early(negations.places[near], latest, last, stream, negations):
+    if near < high and _is_too_early(places[near], latest, last, stream, negations):
         low = near + 1
-        while low + step <= high and _is_too_early(negations.places[low + step - 1], latest, last, stream, negations):
+        while low + step <= high and _is_too_early(places[low + step - 1], latest, last, stream, negations):
             low += step
             step *= 2
         high = min(high, low + step - 1)
     else:
         high = near
-        while high - step >= low and not _is_too_early(negations.places[high - step], latest, last, stream, negations):
+        while high - step >= low and not _is_too_early(places[high - step], latest, last, stream, negations):
             high -= step
             step *= 2
         low = max(low, high - step + 1)
     while low < high:
         middle = (low + high) // 2
-        if _is_too_early(negations.places[middle], latest, last, stream, negations):
+        if _is_too_early(places[middle], latest, last, stream, negations):
             low = middle + 1
         else:
             high = middle
@@ -154,6 +155,16 @@ def _is_bound(event: int, depth: int, ordered: bool, path: EventPath) -> bool:
 
 
 @rule
+def _bucket_beside(n: int, conditions: Conditions, keys: NegationKeys, path: EventPath) -> int:
+    """Return the bucket of the events of negation n that may have the key of the match on the path."""
+    bucket, v = int(keys.first[n]), keys.variable[n]
+    if v >= 0:
+        bits = conditions.bank.ints[keys.column[n], conditions.base + path.event[path.last[v]]]
+        bucket += int(mix_hash(np.uint64(0), bits) & np.uint64(keys.first[n + 1] - bucket - 1))
+    return bucket
+
+
+@rule
 def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criteria: Criteria, path: EventPath) -> bool:
     """Return whether an event in the scope of negation n, but not on the path, satisfies its conditions.
 
@@ -163,17 +174,19 @@ def is_ruled_out(n: int, start: int, end: int, depth: int, ordered: bool, criter
     ends at event `end`.
     """
     pattern, conditions, negations = criteria
-    base = conditions.base
+    base, keys = conditions.base, negations.keys
     first, last = base + start, base + end
     near = path.near
     stream = stream_of(first, near[0], negations.streams)
     near[0] = stream
     latest, earliest = _latest_before(n, base, negations, path), _earliest_behind(n, base, negations, path)
-    k = first_in_scope(n, latest, last, stream, near[n + 1], negations)
+    bucket = _bucket_beside(n, conditions, keys, path)
+    high = keys.border[bucket + 1]
+    k = first_in_scope(keys.places, keys.border[bucket], high, latest, last, stream, near[n + 1], negations)
     near[n + 1] = k
     ruled_out, inside = False, True
-    while k < negations.place_first[n + 1] and inside and not ruled_out:
-        place = negations.places[k]
+    while k < high and inside and not ruled_out:
+        place = keys.places[k]
         inside = not is_too_late(place, earliest, first, stream, negations)
         if inside and not _is_bound(place - base, depth, ordered, path):
             ruled_out = conditions_hold(negations.variable[n], place - base, pattern, conditions, path)

@@ -185,6 +185,25 @@ class Conditions(NamedTuple):
     base: int
 
 
+class NegationKeys(NamedTuple):
+    """Hold the events of negations in buckets, of which a match looks into one for each negation.
+
+    Where a condition demands that a negated event has the key of an event of the match, a bucket holds those whose key has one hash.
+
+    - variable[n]: the variable whose event has the key; -1 if negation n has no key, and so one bucket.
+    - column[n]: the int64 column of the bank in which that event has it.
+    - first[n]: where the buckets of negation n begin in `border`, a power of two of them; the last entry is the end.
+    - border: where each bucket begins in `places`; the last entry is the end.
+    - places: the events, ascending within a bucket.
+    """
+
+    variable: Ints
+    column: Ints
+    first: Ints
+    border: Ints
+    places: Ints
+
+
 class NegationTable(NamedTuple):
     """List the negations: events that must not happen beside a match.
 
@@ -195,6 +214,7 @@ class NegationTable(NamedTuple):
 
     - variable[n]: the negated variable.
     - places, place_first: for each negation the events with its variable's properties, ascending.
+    - keys: the same events in buckets.
     - after, after_first: for each negation the variables behind whose events its scope begins.
     - before, before_first: for each negation the variables before whose events its scope ends.
     - streams[s]: the first event of stream s; the last entry is the end.
@@ -206,6 +226,7 @@ class NegationTable(NamedTuple):
     variable: Variables
     place_first: Ints
     places: Ints
+    keys: NegationKeys
     after_first: Ints
     after: Ints
     before_first: Ints

@@ -1,0 +1,65 @@
+"""Put the events of negations in buckets by the key that they must have in common with a match.
+
+In ``SEQ(Order o, NOT(Paid p)) WHERE p.order = o.order`` a match then looks at the payments
+of its order, and not at all payments in its window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gpu_cep.engine.events.matches import Indices
+from gpu_cep.engine.lowering.lists import offsets
+from gpu_cep.engine.lowering.pattern_tables import MatcherTables
+from gpu_cep_kernels.automaton.jump_indexes import value_buckets
+from gpu_cep_kernels.rules.scalars import EQ
+from gpu_cep_kernels.rules.tables import BY_INTS, ColumnBank, Ints, NegationKeys
+
+# Up to so many events of a negation are looked at in less time than buckets take.
+_FEW = 64
+
+
+class _Key(NamedTuple):
+    """What a negated event has in common with a match: its int64 column `own` equals `column` of the event of `variable`."""
+
+    own: int
+    variable: int
+    column: int
+
+
+def negation_keys(listed: Sequence[Indices], places: Indices, tables: MatcherTables, bank: ColumnBank) -> NegationKeys:
+    """Return the events of each negation in buckets; `listed` are the events of each one, and `places` those of all in this order."""
+    pairs = zip(tables.branch.negations, listed, strict=True)
+    keys = [_key_of(negation.variable, tables) if len(events) > _FEW else None for negation, events in pairs]
+    buckets = [_buckets(events, key, bank) for events, key in zip(listed, keys, strict=True)]
+    return NegationKeys(
+        variable=np.array([-1 if key is None else key.variable for key in keys], np.int64),
+        column=np.array([0 if key is None else key.column for key in keys], np.int64),
+        first=offsets([len(sizes) for sizes, _ in buckets]),
+        border=offsets(np.concatenate([sizes for sizes, _ in buckets])),
+        places=np.concatenate([events for _, events in buckets]) if any(keys) else places,
+    )
+
+
+def _key_of(negated: int, tables: MatcherTables) -> _Key | None:
+    """Return the key that a condition demands of the events of a negated variable; None if none does."""
+    table, positives = tables.conditions, len(tables.branch.before)
+    for c in np.flatnonzero((table.means == BY_INTS) & (table.comparison == EQ)).tolist():
+        left = int(table.left_variable[c]), int(table.left_column[c])
+        right = int(table.right_variable[c]), int(table.right_column[c])
+        for (own, column), other in ((left, right), (right, left)):
+            if own == negated and 0 <= other[0] < positives:
+                return _Key(column, *other)
+    return None
+
+
+def _buckets(events: Indices, key: _Key | None, bank: ColumnBank) -> tuple[Ints, Indices]:
+    """Return how many events each bucket has, and the events bucket by bucket."""
+    if key is None:
+        return np.array([len(events)], np.int64), events
+    places = events.astype(np.int32 if bank.ints.shape[1] <= np.iinfo(np.int32).max else np.int64)
+    border, grouped = value_buckets(places, bank, 0, key.own, floating=False)
+    return np.diff(border), grouped.astype(np.int64)
