@@ -80,36 +80,8 @@ def _is_null(span: Span, children: list[Any]) -> ast.IsNull:
     return ast.IsNull(operand, negation is not None, span=span)
 
 
-def _number(span: Span, children: list[Any]) -> ast.Literal:
-    return ast.Literal(read(literals.read_number, children[0], span), span=span)
-
-
-def _negative_number(span: Span, children: list[Any]) -> ast.Literal:
-    return ast.Literal(literals.negative(children[1].value), span=span)
-
-
-def _text(span: Span, children: list[Any]) -> ast.Literal:
-    return ast.Literal(literals.read_text(children[0]), span=span)
-
-
-def _constant(span: Span, children: list[Any]) -> ast.Literal:
-    return ast.Literal(CONSTANTS[children[0].type], span=span)
-
-
-def _date(span: Span, children: list[Any]) -> ast.Literal:
-    return ast.Literal(read(literals.read_date, literals.read_text(children[0]), span), span=span)
-
-
-def _timestamp(span: Span, children: list[Any]) -> ast.Literal:
-    return ast.Literal(read(literals.read_timestamp, literals.read_text(children[0]), span), span=span)
-
-
 def _duration(span: Span, children: list[Any]) -> ast.DurationLiteral:
     return ast.DurationLiteral(amount(children[0]), unit(children[1], ("AND", "OR", "IN", "LIKE"), str(children[0])), span=span)
-
-
-def _equivalence(span: Span, children: list[Any]) -> ast.Equivalence:
-    return ast.Equivalence(children[0].text, span=span)
 
 
 def _reference(variables: frozenset[str], span: Span, children: list[Any]) -> ast.Reference:
@@ -248,14 +220,14 @@ _RULES: dict[str, Rule] = {
     "literal_membership": _literal_membership,
     "like": _like,
     "is_null": _is_null,
-    "number": _number,
-    "negative_number": _negative_number,
-    "text": _text,
-    "constant": _constant,
-    "date": _date,
-    "timestamp": _timestamp,
+    "number": lambda span, children: ast.Literal(read(literals.read_number, children[0], span), span=span),
+    "negative_number": lambda span, children: ast.Literal(literals.negative(children[1].value), span=span),
+    "text": lambda span, children: ast.Literal(literals.read_text(children[0]), span=span),
+    "constant": lambda span, children: ast.Literal(CONSTANTS[children[0].type], span=span),
+    "date": lambda span, children: ast.Literal(read(literals.read_date, literals.read_text(children[0]), span), span=span),
+    "timestamp": lambda span, children: ast.Literal(read(literals.read_timestamp, literals.read_text(children[0]), span), span=span),
     "duration": _duration,
-    "equivalence": _equivalence,
+    "equivalence": lambda span, children: ast.Equivalence(children[0].text, span=span),
     "call": _call,
     "case": _case,
     "when": _when,

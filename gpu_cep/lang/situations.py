@@ -26,23 +26,11 @@ class Ending:
 _Bounds = tuple[ast.Window | None, ast.Window | None]
 
 
-def _definitions(span: Span, children: list[Any]) -> tuple[Situation, ...]:
-    return tuple(children)
-
-
 def _situation(span: Span, children: list[Any]) -> Situation:
     name, condition, *bounds = children
     low = next((low for low, _ in bounds if low is not None), None)
     high = next((high for _, high in bounds if high is not None), None)
     return Situation(name.text, condition, low, high, span=span)
-
-
-def _at_least(span: Span, children: list[Any]) -> _Bounds:
-    return _time(children[0]), None
-
-
-def _at_most(span: Span, children: list[Any]) -> _Bounds:
-    return None, _time(children[0])
 
 
 def _lasting(span: Span, children: list[Any]) -> _Bounds:
@@ -73,10 +61,6 @@ def constraints_of(parts: tuple[WrittenConstraint, ...], ending: Ending | None) 
     return tuple(part.constraint for part in parts)
 
 
-def _constraints(span: Span, children: list[Any]) -> tuple[WrittenConstraint, ...]:
-    return tuple(child for child in children if isinstance(child, WrittenConstraint))
-
-
 def _constraint(span: Span, children: list[Any]) -> WrittenConstraint:
     relations = tuple(child for child in children if isinstance(child, Relation))
     return WrittenConstraint(Constraint(relations, span=span), None if children[-1] is None else span_of(children[-1]))
@@ -98,12 +82,12 @@ def _ending(span: Span, children: list[Any]) -> Ending:
 
 
 SITUATION_RULES: dict[str, Rule] = {
-    "definitions": _definitions,
+    "definitions": lambda span, children: tuple(children),
     "situation": _situation,
-    "at_least": _at_least,
-    "at_most": _at_most,
+    "at_least": lambda span, children: (_time(children[0]), None),
+    "at_most": lambda span, children: (None, _time(children[0])),
     "lasting": _lasting,
-    "constraints": _constraints,
+    "constraints": lambda span, children: tuple(child for child in children if isinstance(child, WrittenConstraint)),
     "constraint": _constraint,
     "relation": _relation,
     "ending": _ending,

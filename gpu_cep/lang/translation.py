@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lark import Token, Tree
 
 _COMPOSITES: dict[str, type[ast.Seq] | type[ast.And] | type[ast.Or]] = {"SEQ": ast.Seq, "AND": ast.And, "OR": ast.Or}
-QUANTIFIERS: dict[str, tuple[int, int | None]] = {"PLUS": (1, None), "STAR": (0, None), "QUESTION": (0, 1)}
+_QUANTIFIERS: dict[str, tuple[int, int | None]] = {"PLUS": (1, None), "STAR": (0, None), "QUESTION": (0, 1)}
 # Rules that declare a variable or a situation -> the index of its name among their children that are names.
 _DECLARATIONS = {"untyped": -1, "typed": -1, "typed_binding": -1, "situation": 0}
 
@@ -125,20 +125,13 @@ def _source(span: Span, children: list[Any]) -> ast.Source:
     return ast.Source(name.text, alias and alias.text, span=span)
 
 
-def _where(span: Span, children: list[Any]) -> _Where:
-    return _Where(children[0])
-
-
 def _braced_where(span: Span, children: list[Any]) -> _Where:
     strategy, variables, condition = children
     return _Where(condition, strategy and strategy.upper().lower(), variables or ())
 
 
-def _texts(span: Span, children: list[Any]) -> tuple[str, ...]:
-    return tuple(word.text for word in children)
-
-
-def _tuple(span: Span, children: list[Any]) -> tuple[Any, ...]:
+def as_tuple(span: Span, children: list[Any]) -> tuple[Any, ...]:
+    """Return what stands in a list."""
     return tuple(children)
 
 
@@ -170,14 +163,6 @@ def _composite(span: Span, children: list[Any]) -> PatternNode:
     return composite if bounds is None else ast.Repeat(composite, *bounds, span=span)
 
 
-def _negation(span: Span, children: list[Any]) -> ast.Not:
-    return ast.Not(children[-1], span=span)
-
-
-def _adjacency(span: Span, children: list[Any]) -> ast.Next:
-    return ast.Next(children[0], span=span)
-
-
 def _gap(span: Span, children: list[Any]) -> ast.Gap:
     word, element = children
     return ast.Gap(element, ast.GAPS[word.upper()], span=span)
@@ -193,11 +178,6 @@ def _typed_binding(span: Span, children: list[Any]) -> PatternNode:
     return _repeat([event_type, name], bounds, until, span)
 
 
-def _until(span: Span, children: list[Any]) -> ast.Expression:
-    condition: ast.Expression = children[0]
-    return condition
-
-
 def _repeat(words: list[Word], bounds: tuple[int, int | None] | None, until: ast.Expression | None, span: Span) -> PatternNode:
     event_type = words[0].text if len(words) == 2 else None
     first, last = words[0].span, words[-1].span
@@ -205,8 +185,9 @@ def _repeat(words: list[Word], bounds: tuple[int, int | None] | None, until: ast
     return variable if bounds is None else ast.Repeat(variable, *bounds, until=until, span=span)
 
 
-def _sign(span: Span, children: list[Any]) -> tuple[int, int | None]:
-    return QUANTIFIERS[children[0].type]
+def bounds_of_sign(span: Span, children: list[Any]) -> tuple[int, int | None]:
+    """Return the bounds for which a quantifier of one sign stands."""
+    return _QUANTIFIERS[children[0].type]
 
 
 def _bounds(span: Span, children: list[Any]) -> tuple[int, int | None]:
@@ -232,21 +213,21 @@ _RULES: dict[str, Rule] = SHARED_RULES | {
     "event_query": _event_query,
     "interval_query": _interval_query,
     "source": _source,
-    "partition": _tuple,
+    "partition": as_tuple,
     "partition_key": _partition_key,
-    "where": _where,
+    "where": lambda span, children: _Where(children[0]),
     "braced_where": _braced_where,
-    "listed": _texts,
-    "returns": _tuple,
+    "listed": lambda span, children: tuple(word.text for word in children),
+    "returns": as_tuple,
     "item": _item,
     "composite": _composite,
-    "negation": _negation,
-    "adjacency": _adjacency,
+    "negation": lambda span, children: ast.Not(children[-1], span=span),
+    "adjacency": lambda span, children: ast.Next(children[0], span=span),
     "gap": _gap,
     "untyped": _primitive,
     "typed": _primitive,
     "typed_binding": _typed_binding,
-    "until": _until,
-    "sign": _sign,
+    "until": lambda span, children: children[0],
+    "sign": bounds_of_sign,
     "bounds": _bounds,
 }

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpu_cep.errors import Diagnostic, UnsupportedError
 from gpu_cep.lang import ast
-from gpu_cep.lang.ast import PatternNode, Span
+from gpu_cep.lang.ast import Span
 from gpu_cep.lang.diagnosis import span_of
 from gpu_cep.lang.expressions import Rule
 from gpu_cep.lang.row_patterns.ast import (
@@ -23,7 +23,7 @@ from gpu_cep.lang.row_patterns.ast import (
 )
 from gpu_cep.lang.row_patterns.expressions import identifier, row_expression_rules
 from gpu_cep.lang.tokens import Word, fault, integer, word
-from gpu_cep.lang.translation import QUANTIFIERS, SHARED_RULES, apply_rules, check_bounds
+from gpu_cep.lang.translation import SHARED_RULES, apply_rules, as_tuple, bounds_of_sign, check_bounds
 
 if TYPE_CHECKING:
     from lark import Token, Tree
@@ -49,10 +49,6 @@ def _row_query(span: Span, children: list[Any]) -> RowPatternQuery:
     )
 
 
-def _tuple(span: Span, children: list[Any]) -> tuple[Any, ...]:
-    return tuple(children)
-
-
 def _sort_key(span: Span, children: list[Any]) -> SortKey:
     column, direction, nulls = children
     nulls_first = None if nulls is None else nulls.upper().endswith("FIRST")
@@ -62,14 +58,6 @@ def _sort_key(span: Span, children: list[Any]) -> SortKey:
 def _measure(span: Span, children: list[Any]) -> Measure:
     expression, name = children
     return Measure(expression, identifier(name), span=span)
-
-
-def _one_row(span: Span, children: list[Any]) -> str:
-    return "one"
-
-
-def _all_rows(span: Span, children: list[Any]) -> str:
-    return _ALL_ROWS[children[0].upper() if children else None]
 
 
 def _row_skip(span: Span, children: list[Any]) -> Skip:
@@ -94,18 +82,10 @@ def _definition(span: Span, children: list[Any]) -> Definition:
     return Definition(identifier(name), condition, span=span)
 
 
-def _variable(span: Span, children: list[Any]) -> ast.Variable:
-    return ast.Variable(identifier(word(span, children)), span=span)
-
-
 def _repeat(span: Span, children: list[Any]) -> ast.Repeat:
     element, (minimum, maximum), reluctant = children
     # a number of times that is fixed leaves nothing to prefer
     return ast.Repeat(element, minimum, maximum, reluctant is None or minimum == maximum, span=span)
-
-
-def _sign(span: Span, children: list[Any]) -> _Bounds:
-    return QUANTIFIERS[children[0].type]
 
 
 def _exactly(span: Span, children: list[Any]) -> _Bounds:
@@ -118,54 +98,34 @@ def _between(span: Span, children: list[Any]) -> _Bounds:
     return check_bounds(minimum or 0, maximum, "row", span)
 
 
-def _concatenation(span: Span, children: list[Any]) -> PatternNode:
-    return ast.Seq(tuple(children), span=span)
-
-
-def _alternatives(span: Span, children: list[Any]) -> PatternNode:
-    return ast.Or(tuple(children), span=span)
-
-
 def _anchor(span: Span, children: list[Any]) -> Anchor:
     sign: Any = str(children[0])
     return Anchor(sign, span=span)
 
 
-def _empty(span: Span, children: list[Any]) -> Empty:
-    return Empty(span=span)
-
-
-def _exclusion(span: Span, children: list[Any]) -> Exclusion:
-    return Exclusion(children[0], span=span)
-
-
-def _permutation(span: Span, children: list[Any]) -> Permute:
-    return Permute(tuple(children), span=span)
-
-
 _RULES: dict[str, Rule] = SHARED_RULES | {
     "row_query": _row_query,
-    "row_keys": _tuple,
-    "row_order": _tuple,
+    "row_keys": as_tuple,
+    "row_order": as_tuple,
     "sort_key": _sort_key,
-    "measures": _tuple,
+    "measures": as_tuple,
     "measure": _measure,
-    "one_row": _one_row,
-    "all_rows": _all_rows,
+    "one_row": lambda span, children: "one",
+    "all_rows": lambda span, children: _ALL_ROWS[children[0].upper() if children else None],
     "row_skip": _row_skip,
-    "subsets": _tuple,
+    "subsets": as_tuple,
     "subset": _subset,
-    "row_definitions": _tuple,
+    "row_definitions": as_tuple,
     "row_definition": _definition,
-    "row_concatenation": _concatenation,
-    "row_alternatives": _alternatives,
+    "row_concatenation": lambda span, children: ast.Seq(tuple(children), span=span),
+    "row_alternatives": lambda span, children: ast.Or(tuple(children), span=span),
     "row_repeat": _repeat,
-    "row_quantifier": _sign,
+    "row_quantifier": bounds_of_sign,
     "exactly": _exactly,
     "between_bounds": _between,
-    "row_variable": _variable,
+    "row_variable": lambda span, children: ast.Variable(identifier(word(span, children)), span=span),
     "row_anchor": _anchor,
-    "row_empty": _empty,
-    "row_exclusion": _exclusion,
-    "permutation": _permutation,
+    "row_empty": lambda span, children: Empty(span=span),
+    "row_exclusion": lambda span, children: Exclusion(children[0], span=span),
+    "permutation": lambda span, children: Permute(tuple(children), span=span),
 }
