@@ -162,6 +162,24 @@ def test_what_is_not_installed_is_told_before_events_are_read(monkeypatch: pytes
         cep.match("missing.parquet", QUERY, result=result)
 
 
+@pytest.mark.parametrize(
+    ("result", "values"),
+    [
+        ("polars", pa.array([pa.MonthDayNano([1, 2, 3]), None])),
+        ("polars", pa.array([[1], None], pa.list_view(pa.int8()))),
+        ("polars", pa.array([Decimal(1), None], pa.decimal256(60, 2))),
+        ("duckdb", pa.array([Decimal(1), None], pa.decimal256(60, 2))),
+        ("duckdb", pa.array([1.5, None], pa.float16())),
+    ],
+    ids=str,
+)
+def test_a_column_that_a_library_does_not_have_is_named(result: str, values: pa.Array) -> None:
+    events = pa.table({"ts": [1, 2], "z": values})
+    with pytest.raises(cep.UnsupportedError, match=rf"column 'z' of type .* is not supported with result='{result}'\n.*columns="):
+        cep.match(events, "PATTERN a", output="events", result=result)
+    assert len(cep.match(events, "PATTERN a", output="events", columns="ts", result=result)) == 2
+
+
 def test_a_compressed_result_has_a_form_of_its_own() -> None:
     with pytest.raises(cep.UnsupportedError, match="supported: arrow"):
         cep.match(TABLE, QUERY, output="compressed", result="polars")
