@@ -158,7 +158,7 @@ def test_max_matches_is_an_error_that_names_the_stream_alone(spark: SparkSession
 
 
 def test_a_count_beyond_64_bits_is_an_error(spark: SparkSession) -> None:
-    parts = spark.createDataFrame([(2**62,), (2**62,)], "count long")
+    parts = spark.createDataFrame(pa.table({"count": [2**62, 2**62]}))
     with pytest.raises(PySparkException, match="more than 2"):
         total_counts(parts, ["count"]).collect()
     assert total_counts(parts.limit(1), ["count"]).collect() == [(2**62,)]
@@ -166,7 +166,7 @@ def test_a_count_beyond_64_bits_is_an_error(spark: SparkSession) -> None:
 
 @pytest.mark.parametrize("key", ["key", "a.key", "Count"])
 def test_counts_of_slices_are_added_up_by_one_task_for_each_core(spark: SparkSession, key: str) -> None:
-    parts = spark.createDataFrame([(None, 1), ("x", 2), (None, 4), ("x", 8)], f"`{key}` string, count long")
+    parts = spark.createDataFrame(pa.table({key: [None, "x", None, "x"], "count": [1, 2, 4, 8]}))
     found = total_counts(parts, [key, "count"])
     assert found.columns == [key, "count"]
     assert {tuple(row) for row in found.collect()} == {(None, 5), ("x", 10)}

@@ -45,7 +45,7 @@ def test_a_statement_as_a_whole(spark: SparkSession, ticks: DataFrame) -> None:
 
 @pytest.mark.surface
 def test_dataframes_by_name(spark: SparkSession) -> None:
-    given, more = spark.createDataFrame(TICKS), spark.createDataFrame([("A", "{one}")], "k string, name string")
+    given, more = spark.createDataFrame(TICKS), spark.createDataFrame(pa.table({"k": ["A"], "name": ["{one}"]}))
     clause = f"SELECT m.sym, name FROM given {FALL} AS m JOIN more ON k = sym"
     expected = [("A", "{one}")] * 2
     assert rows(cep.sql(clause, spark=spark, given=given, more=more)) == expected
