@@ -24,6 +24,8 @@ JAVA_OPTIONS = (
     # for the compiled code of a whole suite, which would be thrown out of 48 MB and compiled again
     "-XX:ReservedCodeCacheSize=240m"
 )
+# Of rows that the driver has; more than there are cores.
+LOCAL_PARTITIONS = 3
 # those that start clusters and servers, and those that need a driver in this process
 APART = ("test_clusters", "test_extension", "test_thrift_server", "tasks/test_faults", "tasks/test_handshake")
 collect_ignore = [f"{name}.py" for name in APART] if CONNECT else []
@@ -76,6 +78,7 @@ def spark(worker_environment: None, pytestconfig: pytest.Config, tmp_path_factor
         .config("spark.ui.enabled", False)
         .config("spark.driver.memory", "1g")
         .config("spark.sql.shuffle.partitions", 4)
+        .config("spark.sql.leafNodeDefaultParallelism", LOCAL_PARTITIONS)
         .config("spark.sql.session.timeZone", "Europe/Zurich")
         .getOrCreate()
     )

@@ -23,7 +23,7 @@ def test_the_example(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.syspath_prepend(str(EXAMPLES))
     example = import_module("composition")
     # Spark gives plain timestamps the session's zone
-    frame = spark.createDataFrame(example.readings()).repartition(3)
+    frame = spark.createDataFrame(example.readings())
     found = example.cascades(cep.gpu_match, frame).toArrow()
     assert found.num_rows == 2
     assert as_set(found) == as_set(example.cascades(cep.match, frame.toArrow()))
@@ -34,7 +34,7 @@ def test_lists_and_structs_pass_through(spark: SparkSession) -> None:
     ends = {"timestamp": "match_end", "order_by": ["match_start", "n"]}
     later = "PARTITION BY key PATTERN SEQ(p, q) WHERE p.n < q.n WITHIN 40 RETURN p.a AS a, q.rest AS rest, p.xs AS xs, p"
     table = streams(200, seed=21)
-    found = cep.gpu_match(cep.gpu_match(spark.createDataFrame(table).repartition(4), pairs), later, **ends)
+    found = cep.gpu_match(cep.gpu_match(spark.createDataFrame(table), pairs), later, **ends)
     expected = cep.match(cep.match(table, pairs), later, **ends)
     assert expected.num_rows
     assert as_set(found.toArrow()) == as_set(expected)
@@ -44,7 +44,7 @@ def test_lists_and_structs_pass_through(spark: SparkSession) -> None:
 def test_partial_sequences(spark: SparkSession, strategy: str) -> None:
     table = streams(150, seed=22)
     expected = cep.match(table, PARTIAL, strategy=strategy)
-    found = cep.gpu_match(spark.createDataFrame(table).repartition(3), PARTIAL, strategy=strategy)
+    found = cep.gpu_match(spark.createDataFrame(table), PARTIAL, strategy=strategy)
     assert expected.num_rows
     assert as_set(found.toArrow()) == as_set(expected)
 

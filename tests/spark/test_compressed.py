@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -23,9 +24,9 @@ def events_bound(matches: list[dict]) -> list[str]:
 
 @pytest.mark.parametrize("query", [LABELS_ONLY, QUERIES["derived key"], QUERIES["partition by"]], ids=["labels", "derived", "conditions"])
 def test_all_partitions_make_one_result(spark: SparkSession, query: str) -> None:
-    frame = spread(spark, streams(500, seed=4), 5)
-    nodes = cep.gpu_match(frame, query, output="compressed")
-    local = cep.match(frame.toArrow(), query, output="compressed")
+    table = streams(500, seed=4)
+    nodes = cep.gpu_match(spread(spark, table), query, output="compressed")
+    local = cep.match(table, query, output="compressed")
     assert nodes.columns == [name for name in local.table.column_names if name != "row"]
     found = cep.Compressed.from_table(nodes.toArrow())
     assert events_bound(list(found)) == events_bound(list(local))
@@ -35,10 +36,10 @@ def test_all_partitions_make_one_result(spark: SparkSession, query: str) -> None
 
 
 def test_a_stream_of_the_nodes_is_a_result(spark: SparkSession) -> None:
-    frame = spread(spark, streams(200, seed=5), 3)
-    nodes = cep.gpu_match(frame, LABELS_ONLY, output="compressed", columns=["ts"])
+    table = streams(200, seed=5)
+    nodes = cep.gpu_match(spread(spark, table), LABELS_ONLY, output="compressed", columns=["ts"])
     part = cep.Compressed.from_table(nodes.filter(F.col("user") == 1).toArrow())
-    wanted = cep.match(frame.filter(F.col("user") == 1).toArrow(), LABELS_ONLY, output="compressed")
+    wanted = cep.match(table.filter(pc.field("user") == 1), LABELS_ONLY, output="compressed")
     assert part.count() == wanted.count() > 0
 
 

@@ -41,7 +41,7 @@ def test_a_clause_stands_for_its_rows(session: SparkSession, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["one row", "all rows", "odd names", *(pytest.param("descending", marks=pytest.mark.full),)])
 def test_the_answer_is_that_of_match(session: SparkSession, name: str) -> None:
-    session.createDataFrame(ROWS).repartition(3).createOrReplaceTempView("listed")
+    session.createDataFrame(ROWS).createOrReplaceTempView("listed")
     text = clause(QUERIES[name])
     assert_rows(session.sql(f"SELECT * FROM listed {text}"), cep.match(ROWS, text))
 
@@ -50,7 +50,7 @@ def test_the_answer_is_that_of_match(session: SparkSession, name: str) -> None:
 @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much])
 def test_any_question_is_answered_as_by_sql(session: SparkSession, question: Any) -> None:
     text, table = question
-    session.createDataFrame(table).repartition(2).createOrReplaceTempView("asked")
+    session.createDataFrame(table).createOrReplaceTempView("asked")
     statement = f"SELECT * FROM asked {clause(text)}"
     assert as_set(session.sql(statement).toArrow()) == as_set(cep.sql(statement, spark=session).toArrow())
 

@@ -27,7 +27,7 @@ def functions(distance: float) -> dict[str, Callable[..., Any]]:
 
 
 def with_lists(spark: SparkSession, table: pa.Table, metadata: Any) -> DataFrame:
-    return spark.createDataFrame(table).repartition(3).withMetadata("h", metadata)
+    return spark.createDataFrame(table).withMetadata("h", metadata)
 
 
 def lists(rows: int) -> pa.Table:
@@ -39,7 +39,7 @@ def lists(rows: int) -> pa.Table:
 @pytest.mark.surface
 def test_functions_travel(spark: SparkSession) -> None:
     table = streams(150, seed=30)
-    frame = spark.createDataFrame(table).repartition(4)
+    frame = spark.createDataFrame(table)
     found = [as_set(cep.gpu_match(frame, QUERY, functions=functions(distance)).toArrow()) for distance in (1.0, 3.0)]
     assert found == [as_set(cep.match(table, QUERY, functions=functions(distance))) for distance in (1.0, 3.0)]
     assert 0 < len(found[0]) < len(found[1])
@@ -107,7 +107,7 @@ def test_case_chooses_on_executors_as_in_process(spark: SparkSession) -> None:
     table = streams(150, seed=35)
     query = """PARTITION BY user PATTERN SEQ(A a, B b) WHERE CASE WHEN a.n > 2 THEN a.key ELSE 'k1' END = b.key OR b.n < a.n WITHIN 20
         RETURN CASE WHEN a.n < b.n THEN 'rise' WHEN a.n > b.n THEN b.key END AS trend, CASE a.n WHEN 1 THEN b.n ELSE 0.5 END AS n"""
-    found = cep.gpu_match(spark.createDataFrame(table).repartition(3), query)
+    found = cep.gpu_match(spark.createDataFrame(table), query)
     expected = cep.match(table, query)
     assert {"rise", None} < set(expected["trend"].to_pylist())
     assert as_set(found.toArrow()) == as_set(expected)
@@ -116,7 +116,7 @@ def test_case_chooses_on_executors_as_in_process(spark: SparkSession) -> None:
 def test_medians_and_distinct_values_on_executors(spark: SparkSession) -> None:
     table = streams(150, seed=36)
     query = "PARTITION BY user PATTERN SEQ(A a, B b+, C c) WITHIN 40 RETURN median(b.n) AS m, count(DISTINCT b.key) AS k, median(b.x) AS x"
-    found = cep.gpu_match(spark.createDataFrame(table).repartition(3), query)
+    found = cep.gpu_match(spark.createDataFrame(table), query)
     expected = cep.match(table, query)
     assert max(expected["k"].to_pylist()) > 1
     assert as_set(found.toArrow()) == as_set(expected)

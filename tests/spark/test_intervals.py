@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 
 import gpu_cep as cep
 from gpu_cep.errors import PatternError, UnsupportedError
+from tests.spark.conftest import LOCAL_PARTITIONS
 from tests.spark.samples import as_set
 from tests.spark.test_matching import assert_same, spread
 
@@ -48,10 +49,10 @@ def streams(rows: int, seed: int, distinct_times: bool = True) -> pa.Table:
 
 @pytest.mark.parametrize("name", QUERIES)
 @pytest.mark.parametrize("detect", DETECT)
-@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.full), 5])
+@pytest.mark.parametrize("partitions", [LOCAL_PARTITIONS, *(pytest.param(number, marks=pytest.mark.full) for number in (1, 5))])
 def test_random_streams(spark: SparkSession, name: str, detect: str, partitions: int) -> None:
-    frame = spread(spark, streams(200, seed=partitions), partitions)
-    expected = assert_same(frame, QUERIES[name], partition_by="key", detect=detect)
+    table = streams(200, seed=partitions)
+    expected = assert_same(spread(spark, table, partitions), QUERIES[name], table, partition_by="key", detect=detect)
     assert expected.num_rows, "a query without a match tests nothing"
 
 
@@ -59,8 +60,8 @@ def test_random_streams(spark: SparkSession, name: str, detect: str, partitions:
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
 @pytest.mark.parametrize("keys", [None, "user", ["key", "user"]])
 def test_outputs_and_keys(spark: SparkSession, output: str, keys: Any, detect: str) -> None:
-    frame = spread(spark, streams(150, seed=3), 4)
-    assert assert_same(frame, QUERIES["two names"], partition_by=keys, output=output, detect=detect).num_rows
+    table = streams(150, seed=3)
+    assert assert_same(spread(spark, table), QUERIES["two names"], table, partition_by=keys, output=output, detect=detect).num_rows
 
 
 @pytest.mark.parametrize("detect", DETECT)
@@ -74,26 +75,27 @@ def test_ties_are_broken_by_order_by_and_then_by_the_columns_that_are_read(spark
 
 
 def test_finishes_of_1983(spark: SparkSession) -> None:
-    frame = spread(spark, streams(200, seed=5), 3)
+    table = streams(200, seed=5)
+    frame = spread(spark, table)
     query = "PARTITION BY user DEFINE A AS a, B AS n > 3 PATTERN A finishes B"
-    both = [assert_same(frame, query, allen=allen, output="count").to_pylist() for allen in ("paper", "1983")]
+    both = [assert_same(frame, query, table, allen=allen, output="count").to_pylist() for allen in ("paper", "1983")]
     assert both[0] != both[1]
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
 @pytest.mark.surface
 def test_gaps(spark: SparkSession, output: str) -> None:
-    frame = spread(spark, streams(200, seed=9), 4)
+    table = streams(200, seed=9)
     options = {"partition_by": "key", "output": output}
-    found = assert_same(frame, QUERIES["durations"], gap=3, **options)
+    found = assert_same(spread(spark, table), QUERIES["durations"], table, gap=3, **options)
     assert found.num_rows
-    assert as_set(found) != as_set(cep.match(frame.toArrow(), QUERIES["durations"], **options))
+    assert as_set(found) != as_set(cep.match(table, QUERIES["durations"], **options))
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
 def test_no_events(spark: SparkSession, output: str) -> None:
-    frame = spark.createDataFrame(streams(4, seed=6)).limit(0)
-    assert_same(frame, QUERIES["returned"], partition_by="key", output=output)
+    table = streams(4, seed=6)
+    assert_same(spark.createDataFrame(table).limit(0), QUERIES["returned"], table.slice(0, 0), partition_by="key", output=output)
 
 
 @pytest.mark.surface
@@ -103,7 +105,8 @@ def test_zoned_times(spark: SparkSession) -> None:
     zoned = table.set_column(table.column_names.index("ts"), "ts", moments)
     query = "DEFINE A AS a AT LEAST 2 minutes, B AS n > 3 PATTERN A overlaps B; A before B WITHIN 12 minutes"
     returned = f"{query} RETURN duration(A) AS d, end(B) AS e"
-    assert assert_same(spread(spark, zoned, 3), returned, partition_by="user").num_rows
+    frame = spread(spark, zoned)
+    assert assert_same(frame, returned, frame.toArrow(), partition_by="user").num_rows
 
 
 @pytest.mark.surface

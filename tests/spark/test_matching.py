@@ -12,47 +12,53 @@ from pyspark.sql import DataFrame, SparkSession
 
 import gpu_cep as cep
 from examples.chemo import P1, P2, chemo
+from tests.effort import every_value
+from tests.spark.conftest import LOCAL_PARTITIONS
 from tests.spark.samples import QUERIES, as_set, streams
 
 OUTPUTS = ("matches", "events", "count")
 
 
-def spread(spark: SparkSession, table: pa.Table, partitions: int) -> DataFrame:
-    """`table` as a DataFrame in `partitions` pieces."""
-    return spark.createDataFrame(table).repartition(partitions)
+def spread(spark: SparkSession, table: pa.Table, partitions: int = LOCAL_PARTITIONS) -> DataFrame:
+    """`table` as a DataFrame in `partitions` pieces; Spark shuffles the rows for it, unless it makes so many of them anyway."""
+    frame = spark.createDataFrame(table)
+    return frame if partitions == LOCAL_PARTITIONS else frame.repartition(partitions)
 
 
-def assert_same(frame: DataFrame, query: Any, rows: pa.Table | None = None, **options: Any) -> pa.Table:
-    """The matches in `frame`'s own rows, once they are known to be the same locally and on Spark.
-
-    Rows that are given need not be collected.
-    """
-    expected = cep.match(frame.toArrow() if rows is None else rows, query, **options)
+def assert_same(frame: DataFrame, query: Any, rows: pa.Table, **options: Any) -> pa.Table:
+    """The matches in the rows of `frame`, once they are known to be the same locally and on Spark."""
+    expected = cep.match(rows, query, **options)
     found = cep.gpu_match(frame, query, **options)
     assert found.columns == expected.column_names
     assert as_set(found.toArrow()) == as_set(expected)
     return expected
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.full), 5])
-@pytest.mark.parametrize("strategy", ["skip_till_next_match", "skip_till_any_match"])
-def test_chemo(spark: SparkSession, output: str, partitions: int, strategy: str) -> None:
+@pytest.fixture(scope="module")
+def treatments(spark: SparkSession) -> tuple[DataFrame, pa.Table]:
+    """The events of the example, with times of the zone that Spark gives them."""
+    frame = spread(spark, chemo())
+    return frame, frame.toArrow()
+
+
+@every_value(output=OUTPUTS, strategy=["skip_till_next_match", "skip_till_any_match"])
+def test_chemo(treatments: tuple[DataFrame, pa.Table], output: str, strategy: str) -> None:
+    frame, rows = treatments
     for query in (P1, P2):
         options = {"timestamp": "T", "type_column": "L", "strategy": strategy, "output": output}
-        assert assert_same(spread(spark, chemo(), partitions), query, **options).num_rows
+        assert assert_same(frame, query, rows, **options).num_rows
 
 
 @pytest.mark.surface
 def test_a_query_built_in_python(spark: SparkSession) -> None:
     a, b = cep.var("a", "A"), cep.var("b", "B").plus()
     query = cep.seq(a, b).where(b.x > a.x).within(10).partition_by("key").returning(a.n, many=cep.count(b))
-    frame = spread(spark, streams(300, seed=2), 3)
-    assert assert_same(frame, query).equals(cep.match(frame.toArrow(), str(query)))
+    table = streams(300, seed=2)
+    assert assert_same(spread(spark, table), query, table).equals(cep.match(table, str(query)))
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@pytest.mark.parametrize("partitions", [pytest.param(1, marks=pytest.mark.full), 7])
+@pytest.mark.parametrize("partitions", [LOCAL_PARTITIONS, *(pytest.param(number, marks=pytest.mark.full) for number in (1, 7))])
 def test_random_streams(spark: SparkSession, name: str, partitions: int) -> None:
     table = streams(300, seed=partitions)
     expected = assert_same(spread(spark, table, partitions), QUERIES[name], table)
@@ -63,7 +69,7 @@ def test_random_streams(spark: SparkSession, name: str, partitions: int) -> None
 @pytest.mark.parametrize("output", ["events", "count"])
 def test_other_outputs(spark: SparkSession, name: str, output: str) -> None:
     table = streams(200, seed=3)
-    assert_same(spread(spark, table, 3), QUERIES[name], table, output=output)
+    assert_same(spread(spark, table), QUERIES[name], table, output=output)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +86,7 @@ def test_other_outputs(spark: SparkSession, name: str, output: str) -> None:
 def test_after_match(spark: SparkSession, name: str, after_match: str) -> None:
     """Streams are those of partition_by, wherever derived keys would send their events."""
     table = streams(200, seed=5)
-    frame = spread(spark, table, 4)
+    frame = spread(spark, table)
     kept = assert_same(frame, QUERIES[name], table, after_match=after_match)
     assert 0 < kept.num_rows < cep.match(table, QUERIES[name]).num_rows
     assert_same(frame, QUERIES[name], table, after_match=after_match, output="count")
@@ -88,7 +94,7 @@ def test_after_match(spark: SparkSession, name: str, after_match: str) -> None:
 
 def test_what_is_pruned_does_not_show(spark: SparkSession) -> None:
     table = streams(200, seed=4)
-    assert_same(spread(spark, table, 2), QUERIES["both"], table, prune=False)
+    assert_same(spread(spark, table), QUERIES["both"], table, prune=False)
 
 
 @pytest.mark.parametrize("ties", ["strict", "position"])
@@ -102,23 +108,21 @@ def test_ties_are_broken_by_the_columns_that_are_read(spark: SparkSession, ties:
 
 def test_columns_chosen_for_the_output(spark: SparkSession) -> None:
     table = streams(200, seed=6)
-    expected = assert_same(spread(spark, table, 2), QUERIES["derived key"], table, columns=["n", "unread"])
+    expected = assert_same(spread(spark, table), QUERIES["derived key"], table, columns=["n", "unread"])
     assert expected.schema.field("a").type.num_fields == 2
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
-@pytest.mark.parametrize("name", ["derived key", "partition by", "no key", "count window"])
+@every_value(name=["no key", "derived key", "partition by", "count window"], output=OUTPUTS)
 def test_no_events(spark: SparkSession, name: str, output: str) -> None:
-    frame = spark.createDataFrame(streams(10, seed=7)).limit(0)
-    assert_same(frame, QUERIES[name], output=output)
+    table = streams(10, seed=7)
+    assert_same(spark.createDataFrame(table).limit(0), QUERIES[name], table.slice(0, 0), output=output)
 
 
 @pytest.mark.surface
 def test_awkward_column_names(spark: SparkSession) -> None:
-    table = streams(100, seed=8).rename_columns(["u", "the time", "type", "a.key", "Type", "a`x", "n"])
+    table = streams(100, seed=8).rename_columns(["u", "the time", "type", "a.key", "Type", "a`x", "n"]).drop_columns("Type")
     query = 'PATTERN SEQ(A a, B b) WHERE a."a.key" = b."a.key" WITHIN 20 RETURN a."a.key" AS "out.key", b.n AS "an `n`"'
-    frame = spark.createDataFrame(table.drop_columns("Type"))
-    assert assert_same(frame, query, timestamp="the time").num_rows
+    assert assert_same(spark.createDataFrame(table), query, table, timestamp="the time").num_rows
 
 
 @pytest.mark.surface
@@ -126,12 +130,13 @@ def test_zoned_times(spark: SparkSession) -> None:
     table = streams(100, seed=9)
     moments = pa.array(table["ts"].to_numpy() * 60_000_000, pa.timestamp("us", "Europe/Zurich"))
     zoned = table.set_column(table.column_names.index("ts"), "ts", moments)
-    assert assert_same(spread(spark, zoned, 3), QUERIES["both"].replace("WITHIN 15", "WITHIN 15 minutes")).num_rows
+    frame = spread(spark, zoned)
+    assert assert_same(frame, QUERIES["both"].replace("WITHIN 15", "WITHIN 15 minutes"), frame.toArrow()).num_rows
 
 
 @pytest.mark.surface
 def test_every_type_is_carried(spark: SparkSession) -> None:
-    rows = spark.range(12).selectExpr(
+    frame = spark.range(12).selectExpr(
         "id AS ts",
         "IF(id % 2 = 0, 'A', 'B') AS type",
         "CAST(id AS BYTE) AS byte",
@@ -147,12 +152,12 @@ def test_every_type_is_carried(spark: SparkSession) -> None:
         "MAP('k', id) AS map",
         "NULL AS nothing",
     )
-    whole = assert_same(rows, "PATTERN SEQ(A a, B b+) WITHIN 3")
-    assert whole.num_rows
+    rows = frame.toArrow()
+    assert assert_same(frame, "PATTERN SEQ(A a, B b+) WITHIN 3", rows).num_rows
     single = "PATTERN SEQ(A a, B b) WITHIN 3 RETURN a.exact AS e, b.wall AS w, b.day - a.day AS days, b.instant - a.instant AS gap"
-    assert assert_same(rows, single).num_rows
+    assert assert_same(frame, single, rows).num_rows
     several = "PATTERN SEQ(A a, B b+) WITHIN 3 RETURN b.instant AS i, b.raw AS r, max(b.wall) AS w, sum(b.exact) AS s, min(b.real) AS m"
-    assert assert_same(rows, several).num_rows
+    assert assert_same(frame, several, rows).num_rows
 
 
 def test_keys_that_are_equal_meet(spark: SparkSession) -> None:
@@ -160,7 +165,7 @@ def test_keys_that_are_equal_meet(spark: SparkSession) -> None:
     x = [0.0, -0.0, float("nan"), float("nan"), None, None]
     table = pa.table({"ts": range(6), "x": x, "type": list("ABABAB")})
     for query, expected in (("PARTITION BY x PATTERN SEQ(A a, B b)", 3), ("PATTERN SEQ(A a, B b) WHERE [x]", 1)):
-        assert assert_same(spread(spark, table, 6), query).num_rows == expected
+        assert assert_same(spread(spark, table), query, table).num_rows == expected
 
 
 @pytest.mark.surface
@@ -169,7 +174,7 @@ def test_results_compose(spark: SparkSession) -> None:
     pairs = "PARTITION BY key PATTERN SEQ(A a, B b) WITHIN 5 RETURN a.n AS n"
     runs = "PARTITION BY key PATTERN SEQ(p, q) WHERE p.n < q.n WITHIN 30 RETURN p.n AS low, q.n AS high"
     local = cep.match(cep.match(table, pairs), runs, timestamp="match_end", order_by=["match_start", "n"])
-    spread_out = cep.gpu_match(cep.gpu_match(spread(spark, table, 3), pairs), runs, timestamp="match_end", order_by=["match_start", "n"])
+    spread_out = cep.gpu_match(cep.gpu_match(spread(spark, table), pairs), runs, timestamp="match_end", order_by=["match_start", "n"])
     assert local.num_rows
     assert as_set(spread_out.toArrow()) == as_set(local)
 
@@ -206,10 +211,10 @@ def test_columns_that_no_output_carries_are_no_fault(spark: SparkSession) -> Non
     ],
 )
 def test_timeouts(spark: SparkSession, name: str, options: dict[str, Any]) -> None:
-    frame = spread(spark, streams(300, seed=6), 3)
+    table = streams(300, seed=6)
     local = {key: value for key, value in options.items() if key != "slices"}
-    found = cep.gpu_match(frame, QUERIES[name], timeouts=True, **options)
-    expected = cep.match(frame.toArrow(), QUERIES[name], timeouts=True, **local)
+    found = cep.gpu_match(spread(spark, table), QUERIES[name], timeouts=True, **options)
+    expected = cep.match(table, QUERIES[name], timeouts=True, **local)
     assert found.columns == expected.column_names
     assert as_set(found.toArrow()) == as_set(expected)
     assert set(expected["kind"].to_pylist()) == {"match", "timeout"}

@@ -24,7 +24,7 @@ def test_each_start_came_as_far_as_in_one_process(spark: SparkSession, options: 
     events = streams(200, 7)
     local = {name: value for name, value in options.items() if name == "strategy"}
     expected = cep.progress(events, FUNNEL, **local)
-    found = cep.gpu_progress(spark.createDataFrame(events).repartition(3), FUNNEL, **options)
+    found = cep.gpu_progress(spark.createDataFrame(events), FUNNEL, **options)
     assert found.columns == expected.column_names
     assert as_set(found.toArrow()) == as_set(expected)
     assert set(expected["completed"].to_pylist()) == {True, False} or local
@@ -37,7 +37,7 @@ SHAPES = ("SEQ({} a, {} b)", "SEQ({} a, {} b+, {} A)", "SEQ({} a, NOT({} n), {} 
 @given(st.sampled_from(SHAPES), st.lists(st.sampled_from("ABCD"), min_size=4, max_size=4), st.integers(0, 99), st.integers(2, 40))
 def test_random_funnels(spark: SparkSession, shape: str, types: list[str], seed: int, window: int) -> None:
     events, text = streams(60, seed), f"PATTERN {shape.format(*types)} WHERE [user] WITHIN {window}"
-    found = cep.gpu_progress(spark.createDataFrame(events).repartition(2), text)
+    found = cep.gpu_progress(spark.createDataFrame(events), text)
     assert as_set(found.toArrow()) == as_set(cep.progress(events, text))
 
 

@@ -23,7 +23,7 @@ TIMED = live_events(60, seed=1)
 @pytest.fixture(scope="module")
 def sql(spark: SparkSession) -> Iterator[SparkSession]:
     cep.register(spark)
-    spark.createDataFrame(EVENTS).repartition(3).createOrReplaceTempView("events")
+    spark.createDataFrame(EVENTS).createOrReplaceTempView("events")
     yield spark
     spark.catalog.dropTempView("events")
 

@@ -30,7 +30,7 @@ EVENTS = streams(300, seed=1)
 
 def test_what_was_done_is_known_after_an_action(spark: SparkSession) -> None:
     report, profile = cep.RunReport(), cep.Profile()
-    found = cep.gpu_match(spread(spark, EVENTS, 3), QUERIES["partition by"], report=report, slices=None)
+    found = cep.gpu_match(spread(spark, EVENTS), QUERIES["partition by"], report=report, slices=None)
     expected = cep.match(EVENTS, QUERIES["partition by"], profile=profile)
     assert as_set(found.toArrow()) == as_set(expected)
     assert report.counts["matches"] == profile.counts["matches"] == expected.num_rows
@@ -80,7 +80,7 @@ def test_every_stage_that_the_engine_times_is_reported() -> None:
 def test_rows_of_match_recognize_are_counted(spark: SparkSession) -> None:
     report, profile = cep.RunReport(), cep.Profile()
     text = "MATCH_RECOGNIZE (PARTITION BY key ORDER BY ts MEASURES A.ts AS begun PATTERN (A B+) DEFINE B AS B.x > PREV(B.x))"
-    found = cep.gpu_match(spread(spark, EVENTS, 3), text, report=report)
+    found = cep.gpu_match(spread(spark, EVENTS), text, report=report)
     expected = cep.match(EVENTS, text, profile=profile)
     assert found.count() == expected.num_rows > 0
     assert {name: report.counts[name] for name in ("rows", "partitions", "matches")} == profile.counts
@@ -88,7 +88,7 @@ def test_rows_of_match_recognize_are_counted(spark: SparkSession) -> None:
 
 def test_slices_tell_of_their_copies(spark: SparkSession) -> None:
     report = cep.RunReport()
-    found = cep.gpu_match(spread(spark, EVENTS, 3), QUERIES["no key"], report=report, slices=8)
+    found = cep.gpu_match(spread(spark, EVENTS), QUERIES["no key"], report=report, slices=8)
     assert as_set(found.toArrow()) == as_set(cep.match(EVENTS, QUERIES["no key"]))
     bindable = sum(kind in "AC" for kind in EVENTS["type"].to_pylist())
     assert report.counts["events"] - report.counts["copies"] == bindable
@@ -98,8 +98,8 @@ def test_slices_tell_of_their_copies(spark: SparkSession) -> None:
 @pytest.mark.parametrize("output", ["events", "count", "compressed"])
 def test_every_output_can_be_reported(spark: SparkSession, output: str) -> None:
     report = cep.RunReport()
-    found = cep.gpu_match(spread(spark, EVENTS, 2), QUERIES["both"], output=output, report=report).toArrow()
-    plain = cep.gpu_match(spread(spark, EVENTS, 2), QUERIES["both"], output=output).toArrow()
+    found = cep.gpu_match(spread(spark, EVENTS), QUERIES["both"], output=output, report=report).toArrow()
+    plain = cep.gpu_match(spread(spark, EVENTS), QUERIES["both"], output=output).toArrow()
     assert found.column_names == plain.column_names
     assert found.num_rows == plain.num_rows
     assert report.counts["events"] > 0
@@ -108,7 +108,7 @@ def test_every_output_can_be_reported(spark: SparkSession, output: str) -> None:
 def test_situations_and_their_durations(spark: SparkSession) -> None:
     report, query = cep.RunReport(), test_intervals.QUERIES["returned"]
     events = test_intervals.streams(200, seed=1)
-    found = cep.gpu_match(spread(spark, events, 2), query, partition_by="key", report=report)
+    found = cep.gpu_match(spread(spark, events), query, partition_by="key", report=report)
     assert as_set(found.toArrow()) == as_set(cep.match(events, query, partition_by="key"))
     assert report.counts["situations"] > 0
     assert report.engines == {"cpu": report.counts["parts"]}
@@ -126,7 +126,7 @@ def test_no_events(spark: SparkSession) -> None:
 def test_no_row_comes_of_the_tasks(spark: SparkSession, options: Any) -> None:
     """Adaptive execution drops a stage of which nothing comes, also one inside the result, and its figures with it."""
     report = cep.RunReport()
-    found = cep.gpu_match(spread(spark, EVENTS, 2), "PATTERN SEQ(A a, NONE b) WITHIN 3", report=report, **options)
+    found = cep.gpu_match(spread(spark, EVENTS), "PATTERN SEQ(A a, NONE b) WITHIN 3", report=report, **options)
     assert found.groupBy(found.columns[0]).count().collect() == []
     assert report.counts == report.engines == report.seconds == {}
     assert _NO_FIGURES in str(report)

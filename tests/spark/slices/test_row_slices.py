@@ -110,7 +110,7 @@ def test_spark_cuts_rows(spark: SparkSession, name: str) -> None:
     table = pa.table({"ts": times, "x": [chance.randint(0, 9) for _ in times], "id": range(len(times))})
     text = f'MATCH_RECOGNIZE (ORDER BY ts, id MEASURES count(*) AS n, FIRST(id) AS "first time", LAST(x) AS slice {pattern})'
     report = RunReport()
-    found = cep.gpu_match(spark.createDataFrame(table).repartition(3), text, report=report, **options).toArrow()
+    found = cep.gpu_match(spark.createDataFrame(table), text, report=report, **options).toArrow()
     assert as_set(found) == as_set(cep.match(table, text).cast(found.schema))
     assert report.streams.startswith("rows are cut")
     assert report.counts["rows"] == len(times)

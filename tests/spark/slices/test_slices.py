@@ -61,7 +61,7 @@ def streams(rows: int, seed: int) -> pa.Table:
 
 def assert_same(spark: SparkSession, table: pa.Table, query: str, **options: Any) -> pa.Table:
     """The matches, which are the same in slices of any length and in whole streams."""
-    return assert_same_of(spread(spark, table, 3), query, rows=table, **options)
+    return assert_same_of(spread(spark, table), query, rows=table, **options)
 
 
 def assert_same_of(frame: DataFrame, query: str, slices: Any = WINDOW, rows: pa.Table | None = None, **options: Any) -> pa.Table:
@@ -153,7 +153,7 @@ def test_events_without_a_time_are_left_out(spark: SparkSession, slices: int | N
     untimed = np.arange(150) % 3 == 0
     kept = table.filter(pa.array(~untimed))
     times = [missing if gone else float(time) for time, gone in zip(table["ts"].to_pylist(), untimed, strict=True)]
-    frame = spread(spark, table.set_column(0, "ts", pa.array(times, pa.float64(), from_pandas=False)), 3)
+    frame = spread(spark, table.set_column(0, "ts", pa.array(times, pa.float64(), from_pandas=False)))
     options = {"partition_by": "s", "order_by": "n", "prune": prune}
     wanted = cep.match(kept.set_column(0, "ts", kept["ts"].cast(pa.float64())), QUERIES["next"], **options)
     found = cep.gpu_match(frame, QUERIES["next"], slices=slices, nulls="drop", **options)
@@ -186,7 +186,7 @@ TIMES = {
 def test_times(spark: SparkSession, name: str) -> None:
     """Some of them stand where clocks are changed."""
     time, unit = TIMES[name]
-    frame = spread(spark, streams(300, seed=5), 3).selectExpr(f"{time} AS ts", "type", "s", "k", "n")
+    frame = spread(spark, streams(300, seed=5)).selectExpr(f"{time} AS ts", "type", "s", "k", "n")
     assert assert_same_of(frame, f"{QUERIES['both']}{unit}", partition_by="s", slices=f"7{unit}").num_rows
 
 

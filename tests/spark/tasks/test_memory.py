@@ -189,8 +189,9 @@ def test_parts_give_the_matches_of_all(work_of: Any, name: str, output: str, cap
 
 @pytest.mark.parametrize("name", ["derived key", "no key", "any match"])
 def test_parts_are_counted_and_compressed_together(spark: SparkSession, name: str) -> None:
-    frame = spark.createDataFrame(streams(600, seed=3)).repartition(3)
-    expected = cep.match(frame.toArrow(), QUERIES[name], output="count")["count"].to_pylist()
+    table = streams(600, seed=3)
+    frame = spark.createDataFrame(table)
+    expected = cep.match(table, QUERIES[name], output="count")["count"].to_pylist()
     counted = cep.gpu_match(frame, QUERIES[name], output="count", worker_memory=8_000)
     assert counted.toArrow()["count"].to_pylist() == expected != [0]
     nodes = cep.gpu_match(frame, QUERIES[name], output="compressed", worker_memory=8_000)
