@@ -18,14 +18,14 @@ IMPORTED := hypothesis.strategies, pandas, pyspark.sql.functions, pyspark.worker
 # PySpark's jars, most of its wheel, are compressed already.
 STORED := --config-settings=--build-option=--compression=stored
 PYTEST_ARGS ?=
-# How many of these suites run side by side, each in one process: the longest first. Spark's mostly waits.
+# How many of these suites run side by side, each in one process: the longest first.
 JOBS ?= 4
-SUITES := test-spark test-spark-more test-rest test-connect test-kernels test-engine test-simulator test-conformance
-# Spark's tests in two processes: most of the time each waits for the JVM.
-SPARK_MORE := $(addprefix tests/spark/,narrowing slices streaming)
+SUITES := test-spark test-rest test-connect test-kernels test-engine test-simulator test-conformance
 AWKWARD := tests/conformance tests/api $(addprefix tests/spark/test_,contract.py intervals.py matching.py)
 APART := tests/conformance tests/spark tests/engine tests/kernels
-PYTEST = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
+# The tests of Spark, the longest suite, often wait for the JVM: all others yield to them, so that they do not end last.
+ON_SPARK = $(IN_VENV) -m pytest $(FULL) $(PYTEST_ARGS)
+PYTEST = . $(VENV)/env && nice $(VENV)/bin/python -m pytest $(FULL) $(PYTEST_ARGS)
 BENCH_ARGS ?=
 KINDS_ARGS ?=
 RIVALS_ARGS ?=
@@ -85,10 +85,7 @@ test-conformance test-engine test-kernels: test-%: $(STAMP)
 	$(PYTEST) tests/$*
 
 test-spark: $(STAMP)
-	$(PYTEST) tests/spark $(SPARK_MORE:%=--ignore=%)
-
-test-spark-more: $(STAMP)
-	$(PYTEST) $(SPARK_MORE)
+	$(ON_SPARK) tests/spark
 
 # .ci/run says BROWSER=browser.
 BROWSER :=
