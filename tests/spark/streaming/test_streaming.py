@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -58,7 +59,7 @@ def test_a_stream_has_the_matches_of_a_batch_also_after_a_restart(
     found = ask(source(spark, tmp_path / "in"))
     progress = run(found, tmp_path)
     forget_last(tmp_path)
-    write(tmp_path / "in", told.slice(150), 2)
+    write(tmp_path / "in", told.slice(150), 1)
     write(tmp_path / "in", end(), 1)
     spark.conf.set("spark.sql.shuffle.partitions", "2")
     progress += run(ask(source(spark, tmp_path / "in")), tmp_path)
@@ -122,32 +123,44 @@ def test_a_time_that_may_be_behind_the_watermark_is_none_of_events(spark: SparkS
         assert "spark.watermarkDelayMs" not in found.schema["detected_at"].metadata
 
 
-def test_late_events_and_timeouts_are_rows_beside_the_matches(spark: SparkSession, tmp_path: Path) -> None:
-    told = events(120, seed=4)
-    write(tmp_path / "in", told, 2)
-    late = told.slice(0, 3)
-    write(tmp_path / "in", late, 1)
-    write(tmp_path / "in", end(), 1)
-    found = cep.gpu_match(source(spark, tmp_path / "in"), TAKEN, timeouts=True, late="rows")
-    progress = run(found, tmp_path)
-    rows = spark.read.parquet(str(tmp_path / "found"))
-    assert rows.schema.names == found.schema.names
+LATE = 3
+
+
+@pytest.fixture(scope="module")
+def answered(spark: SparkSession, rocks: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pa.Table, Any]:
+    """The folder of a query that has ended, with its source, checkpoint and sink; the events in time; and what Spark told."""
+    folder, told = tmp_path_factory.mktemp("answered"), events(120, seed=4)
+    write(folder / "in", told, 2)
+    write(folder / "in", pa.concat_tables([told.slice(0, LATE), end()]), 1)
+    return folder, told, run(cep.gpu_match(source(spark, folder / "in"), TAKEN, timeouts=True, late="rows"), folder)
+
+
+def test_late_events_and_timeouts_are_rows_beside_the_matches(spark: SparkSession, answered: tuple[Path, pa.Table, Any]) -> None:
+    folder, told, progress = answered
+    rows = spark.read.parquet(str(folder / "found"))
+    assert rows.schema.names == cep.gpu_match(source(spark, folder / "in"), TAKEN, timeouts=True, late="rows").schema.names
     expected = cep.match(told, TAKEN, timeouts=True)
     kinds = expected["kind"].to_pylist()
     assert {*kinds} == {"match", "timeout"}
     both = rows.filter("kind <> 'late'").drop("event").toArrow()
     assert as_set(both) == as_set(expected)
     returned = rows.filter("kind = 'late'").select("event.*").toArrow()
-    assert as_set(returned) == as_set(late)
-    assert figures(progress, "late") == 3
+    assert as_set(returned) == as_set(told.slice(0, LATE))
+    assert figures(progress, "late") == LATE
     assert figures(progress, "matches") == kinds.count("match")
+
+
+def test_another_pattern_than_the_checkpoints_is_refused(spark: SparkSession, answered: tuple[Path, pa.Table, Any]) -> None:
+    folder, told, _ = answered
+    write(folder / "in", told.set_column(0, "ts", pc.add(told["ts"], pa.scalar(2_000 * SECOND, pa.duration("us")))), 1)
+    with pytest.raises(StreamingQueryException, match="the checkpoint belongs to another query, whose pattern is"):
+        run(cep.gpu_match(source(spark, folder / "in"), TAKEN.replace("9", "8"), timeouts=True, late="rows"), folder)
 
 
 def test_late_rows_of_a_row_pattern_come_out_or_end_the_query(spark: SparkSession, tmp_path: Path) -> None:
     told = events(120, seed=4)
     write(tmp_path / "in", told, 2)
-    write(tmp_path / "in", told.slice(0, 3), 1)
-    write(tmp_path / "in", end(), 1)
+    write(tmp_path / "in", pa.concat_tables([told.slice(0, 3), end()]), 1)
     progress = run(cep.gpu_match(source(spark, tmp_path / "in"), ROWS, late="rows", every="3 seconds"), tmp_path)
     rows = spark.read.parquet(str(tmp_path / "found"))
     expected = cep.match(told, ROWS)
@@ -207,14 +220,6 @@ def test_other_questions_than_those_of_one_window_of_time(spark: SparkSession, t
     expected = cep.gpu_match(spark.createDataFrame(told), query, **of_batch).toArrow()
     assert expected.num_rows > 5
     assert as_set(spark.read.parquet(str(tmp_path / "found")).toArrow()) == as_set(expected)
-
-
-def test_another_pattern_than_the_checkpoints_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    write(tmp_path / "in", events(40, seed=1), 1)
-    run(cep.gpu_match(source(spark, tmp_path / "in"), PAIRS, partition_by="k"), tmp_path)
-    write(tmp_path / "in", events(80, seed=2).slice(40), 1)
-    with pytest.raises(StreamingQueryException, match="the checkpoint belongs to another query, whose pattern is"):
-        run(cep.gpu_match(source(spark, tmp_path / "in"), PAIRS.replace("5", "6"), partition_by="k"), tmp_path)
 
 
 def test_a_source_that_falls_silent_does_not_stop_time(spark: SparkSession, tmp_path: Path) -> None:
