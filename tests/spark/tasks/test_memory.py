@@ -123,8 +123,8 @@ def test_memory_follows_the_room_and_not_the_events(tmp_path: Path) -> None:
             most = max(most, pa.total_allocated_bytes() - before)
         return most
 
-    assert rows * 4 * 8 * 200 > 30 * limit
-    assert peak(200) < 4 * limit
+    assert rows * 4 * 8 * 100 > 15 * limit
+    assert peak(100) < 4 * limit
 
 
 def test_partitions_take_turns_among_folders(tmp_path: Path) -> None:
