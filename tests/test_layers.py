@@ -144,6 +144,7 @@ BELOW |= {
         *KEYWORDS,
         "gpu_cep.progress_tables",
         "gpu_cep.rule_sets.lookups",
+        "gpu_cep.rule_sets.stream_plans",
         "gpu_cep.sql_statements",
         "gpu_cep.__version__",
         "gpu_cep_kernels.device.selection",
