@@ -100,9 +100,11 @@ STREAMS = (
     Fault("null-keys-that-agree", _OVER, "return reduce(or_, lone)[rows] if lone else None", "return None", _TIMEOUTS),
     Fault("windows-that-end-beyond-time", _ENDS, "times > latest - length, latest", "times > latest, latest", _TIMEOUTS),
     Fault("event-at-sparks-watermark-in-time", _ARRIVALS, "in_time = times > watermark", "in_time = times >= watermark", _OF_BUCKETS),
+    Fault("chunk-with-an-event-at-the-watermark-taken", _ARRIVALS, "+ 1) <= watermark for", "+ 1) < watermark for", _OF_BUCKETS),
     Fault("times-sorted-by-their-low-bits", _KEPT, "(behind >> 16).astype", "(behind >> 32).astype", _KEPT_EVENTS),
     Fault("buckets-lose-an-event", _BUCKET_STATE, "np.isin(numbers, kept)", "np.isin(numbers, kept[1:])", _OF_BUCKETS),
-    Fault("chunks-numbered-from-zero", _BUCKET_STATE, "(after.clock.pushed - new.rows, new.chunk)", "(0, new.chunk)", _OF_BUCKETS),
+    Fault("chunks-numbered-from-zero", _BUCKET_STATE, "initial=bucket.clock.pushed - new.rows)", "initial=0)", _OF_BUCKETS),
+    Fault("chunks-of-a-batch-numbered-alike", _BUCKET_STATE, "accumulate((chunk.rows for", "accumulate((0 for", _OF_BUCKETS),
     Fault("buckets-called-late", _BUCKET_STATE, "return watermark + 1\n", "return watermark + 2\n", _OF_BUCKETS),
     Fault(
         "heartbeats-taken-for-events",

@@ -10,15 +10,18 @@ import pyarrow as pa
 
 from gpu_cep.engine.streaming.event_tags import bindable_rows
 from gpu_cep.errors import EventError
-from gpu_cep_spark.streaming.packing import read_chunk, write_chunk
+from gpu_cep_spark.streaming.packing import read_chunk, read_column, write_chunk
 from gpu_cep_spark.streaming.runs import naming_rule, shared_events
-from gpu_cep_spark.streaming.state import New, Numbers
+from gpu_cep_spark.streaming.state import Chunk, New, Numbers
 from gpu_cep_spark.streaming.work import LiveGroup, LiveWork
 from gpu_cep_spark.tasks.worker import as_events
 
+# Of chunks of so many bytes it takes longer to join them than to read them one by one.
+_LARGE = 1 << 15
+
 
 def take_in_time(work: LiveWork, group: LiveGroup, arrived: Sequence[bytes] | None, watermark: int) -> New:
-    """Return the events that are after the watermark, as one chunk.
+    """Return the events that are after the watermark, in chunks.
 
     Raises
     ------
@@ -26,24 +29,45 @@ def take_in_time(work: LiveWork, group: LiveGroup, arrived: Sequence[bytes] | No
         An event is late, and that is an error.
     """
     if arrived is None:
-        return New(None, 0, 0, watermark, 0)
+        return New((), 0, watermark, 0)
+    needs_all = work.whole is None and len(work.groups) == 1
+    if needs_all and (as_they_came := _take_as_they_came(group, arrived, watermark)) is not None:
+        return as_they_came
     tables = [read_chunk(chunk) for chunk in arrived]
     events = tables[0] if len(tables) == 1 else pa.concat_tables(tables)
-    times = events.column(group.timestamp).cast(pa.int64()).to_numpy()
+    times = _ticks(events.column(group.timestamp))
     in_time = times > watermark
     late = len(times) - int(np.count_nonzero(in_time))
     if late and work.live.refuses_late:
         which = "1 event is late: its time is" if late == 1 else f"{late:,} events are late: their times are"
         told = f"{which} not after the watermark, {watermark} microseconds since 1970"
         raise EventError(f"{told}; give withWatermark() a longer delay, or drop late events by late='drop'")
-    if work.whole is not None or len(work.groups) > 1:
+    if not needs_all:
         return _take_bindable(work, group, events, times, in_time, watermark)
-    if late == len(times):
-        return New(None, 0, late, watermark, 0)
     if late:
         events, times = events.filter(pa.array(in_time)), times[in_time]
-    chunk = arrived[0] if len(tables) == 1 and not late else write_chunk(events.combine_chunks())
-    return New(chunk, len(times), late, int(times.max()), len(times))
+    return New(_joined(events), late, int(times.max(initial=watermark)), len(times))
+
+
+def _take_as_they_came(group: LiveGroup, arrived: Sequence[bytes], watermark: int) -> New | None:
+    """Return the chunks that have arrived as they are; None if a small one is to be joined to others, or an event is late."""
+    if len(arrived) > 1 and min(map(len, arrived)) < _LARGE:
+        return None
+    times = [_ticks(read_column(chunk, group.timestamp)) for chunk in arrived]
+    if any(own.min(initial=watermark + 1) <= watermark for own in times):
+        return None
+    chunks = tuple(Chunk(packed, len(own)) for packed, own in zip(arrived, times, strict=True))
+    return New(chunks, 0, max(int(own.max(initial=watermark)) for own in times), sum(map(len, times)))
+
+
+def _ticks(times: pa.ChunkedArray) -> Numbers:
+    """Return Spark's timestamps in ticks."""
+    return np.asarray(times.cast(pa.int64()).to_numpy(), np.int64)
+
+
+def _joined(events: pa.Table) -> tuple[Chunk, ...]:
+    """Return events as one chunk; none if there are none."""
+    return (Chunk(write_chunk(events.combine_chunks()), events.num_rows),) if events.num_rows else ()
 
 
 def _take_bindable(
@@ -59,10 +83,9 @@ def _take_bindable(
         whole = events.column(name).filter(pa.array(~in_time)).combine_chunks()
         returned = pa.Table.from_arrays(whole.flatten(), names=work.whole.names).cast(work.whole)
         kept = kept.drop_columns([name])
-    chosen = _bindable(group, kept)
-    chunk = write_chunk(kept.take(pa.array(chosen)).combine_chunks()) if len(chosen) else None
     late = int(np.count_nonzero(~in_time))
-    return New(chunk, len(chosen), late, int(times.max(initial=watermark)), len(times), returned)
+    bound = kept.take(pa.array(_bindable(group, kept)))
+    return New(_joined(bound), late, int(times.max(initial=watermark)), len(times), returned)
 
 
 def _bindable(group: LiveGroup, events: pa.Table) -> Numbers:

@@ -249,6 +249,12 @@ def read_chunk(packed: bytes) -> pa.Table:
         return reader.read_all()
 
 
+def read_column(packed: bytes, column: int) -> pa.ChunkedArray:
+    """Return one column, by its number, of the table that :func:`write_chunk` wrote; the others are not decompressed."""
+    with pa.ipc.open_stream(packed, options=pa.ipc.IpcReadOptions(use_threads=False, included_fields=[column])) as reader:
+        return reader.read_all().column(0)
+
+
 def rows_of_pieces(pieces: Sequence[bytes], figures: Mapping[str, int]) -> pd.DataFrame:
     """Return the pieces of a result in rows that Spark's stateful operator takes, with the figures in the first row.
 

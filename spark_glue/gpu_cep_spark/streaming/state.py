@@ -8,6 +8,7 @@ long the window is.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,19 +77,30 @@ class Bucket:
         return known.holds or (self.rows > 0 and (known.since is None or known.since <= self.latest))
 
 
-class New(NamedTuple):
-    """What has arrived: a chunk of events (None: there are none), their number, how many others were late, and the latest time.
+class Chunk(NamedTuple):
+    """Events as a list has them, and their number."""
 
-    `events` counts those that were not late. The chunk has fewer if some are in no match, and are not kept.
+    packed: bytes
+    rows: int
+
+
+class New(NamedTuple):
+    """What has arrived: chunks of events, how many others were late, and the latest time.
+
+    `events` counts those that were not late. The chunks have fewer if some are in no match, and are not kept.
     `returned` are the late ones, if they come out as rows.
     """
 
-    chunk: bytes | None
-    rows: int
+    chunks: tuple[Chunk, ...]
     late: int
     latest: int
     events: int
     returned: pa.Table | None = None
+
+    @property
+    def rows(self) -> int:
+        """Return the number of events in the chunks."""
+        return sum(chunk.rows for chunk in self.chunks)
 
 
 class Listed(NamedTuple):
@@ -195,16 +207,23 @@ def write_bucket(work: LiveWork, group: LiveGroup, store: Store, bucket: Bucket,
         after = _write_events(store, after, ran.kept, ran)
     if ran.marks is not None:
         write_marks(store.marks, ran.marks, ran.kept if anew else None)
-    if new.chunk is not None:
-        store.chunks.appendValue((after.clock.pushed - new.rows, new.chunk))
-        rows, size = after.rows + new.rows, after.size + len(new.chunk)
-        after = replace(after, rows=rows, size=size, chunks=after.chunks + 1, latest=max(after.latest, new.latest))
+    if new.chunks:
+        after = _append(store, after, new)
     after = _set_timer(group, store, after, called=called)
     if not after.rows and all(known.is_new for known in after.rules):
         store.about.clear()
         return after
     _write_about(work, group, store, after)
     return after
+
+
+def _append(store: Store, bucket: Bucket, new: New) -> Bucket:
+    """Write further chunks behind a bucket's list, with the number of the first event of each, and return what is known of the bucket."""
+    begins = accumulate((chunk.rows for chunk in new.chunks[:-1]), initial=bucket.clock.pushed - new.rows)
+    # one message to Spark, however many chunks there are
+    store.chunks.appendList([(first, chunk.packed) for first, chunk in zip(begins, new.chunks, strict=True)])
+    rows, size = bucket.rows + new.rows, bucket.size + sum(len(chunk.packed) for chunk in new.chunks)
+    return replace(bucket, rows=rows, size=size, chunks=bucket.chunks + len(new.chunks), latest=max(bucket.latest, new.latest))
 
 
 def _write_about(work: LiveWork, group: LiveGroup, store: Store, bucket: Bucket) -> None:

@@ -28,8 +28,8 @@ class Variable:
     def get(self) -> Any:
         return iter(self.values)
 
-    def appendValue(self, value: Any) -> None:  # noqa: N802
-        self.values.append(value)
+    def appendList(self, values: list[Any]) -> None:  # noqa: N802
+        self.values += values
 
     def put(self, values: list[Any]) -> None:
         self.values = list(values)
