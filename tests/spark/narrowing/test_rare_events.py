@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -21,9 +20,8 @@ from gpu_cep.analysis.options import Options
 from gpu_cep.errors import PatternError, UnsupportedError
 from gpu_cep.plan.settings import Settings
 from gpu_cep.queries.plans import make_plan
-from gpu_cep_spark.narrowing import rare_choice
-from gpu_cep_spark.narrowing.rare_choice import Expected
-from gpu_cep_spark.narrowing.rare_events import BITS, NearRare, keep_near
+from gpu_cep_spark.narrowing.rare_events import NearRare, keep_near
+from gpu_cep_spark.schemas import arrow_schema
 from tests.drawn.queries import Case, whole_language
 from tests.effort import every_value
 from tests.spark.conftest import CONNECT
@@ -69,21 +67,21 @@ def bursts(seed: int, rare: int = 12) -> pa.Table:
     )
 
 
-def assert_same(frame: DataFrame, query: str, rare: Any = "r", **options: Any) -> pa.Table:
-    """The matches among all events, once they are known to be those near the variables `rare`, too."""
-    expected = cep.match(frame.toArrow(), query, order_by="id", **options)
+def assert_same(frame: DataFrame, rows: pa.Table, query: str, rare: Any = "r", **options: Any) -> pa.Table:
+    """The matches among all events, which are `rows`, once they are known to be those near the variables `rare`, too."""
+    expected = cep.match(rows, query, order_by="id", **options)
     found = cep.gpu_match(frame, query, order_by="id", rare=rare, **options)
     assert found.columns == expected.column_names
     assert as_set(found.toArrow()) == as_set(expected)
     return expected
 
 
-# of these the fast suite asks several at once, and "both" in slices
-ASKED_ELSEWHERE = {"next", "any", "contiguity", "contiguity of partitions", "trailing", "at once", "both"}
+# Near what events are depends on windows, keys and rare variables alone: of most the fast suite asks at once, and of "both" in slices.
+TOGETHER = {name: query for name, query in QUERIES.items() if name not in ("both", "in each branch", "a condition")}
 
 
 @pytest.mark.parametrize(("name", "slices"), [
-    *(pytest.param(name, None, marks=pytest.mark.full if name in ASKED_ELSEWHERE else ()) for name in QUERIES),
+    *(pytest.param(name, None, marks=pytest.mark.full if name == "both" or name in TOGETHER else ()) for name in QUERIES),
     pytest.param("any", 30, marks=pytest.mark.full),
     ("both", 30),
 ])  # fmt: skip
@@ -102,14 +100,15 @@ def test_events_near_rare_ones_have_all_matches(spark: SparkSession, name: str, 
 
 @every_value(after_match=["all", "skip_past_last", "skip_to_next"], output=["matches", "events", "count"])
 def test_outputs(spark: SparkSession, after_match: Any, output: Any) -> None:
-    frame = spark.createDataFrame(bursts(3))
-    assert assert_same(frame, QUERIES["any"], partition_by="s", output=output, after_match=after_match).num_rows
+    rows = bursts(3)
+    frame = spark.createDataFrame(rows)
+    assert assert_same(frame, rows, QUERIES["any"], partition_by="s", output=output, after_match=after_match).num_rows
 
 
 def test_compressed(spark: SparkSession) -> None:
-    frame, query = spark.createDataFrame(bursts(3)), QUERIES["any"]
-    graph = cep.Compressed.from_table(cep.gpu_match(frame, query, partition_by="s", rare="r", output="compressed").toArrow())
-    assert graph.count() == cep.match(frame.toArrow(), query, partition_by="s").num_rows > 0
+    rows, query = bursts(3), QUERIES["any"]
+    found = cep.gpu_match(spark.createDataFrame(rows), query, partition_by="s", rare="r", output="compressed")
+    assert cep.Compressed.from_table(found.toArrow()).count() == cep.match(rows, query, partition_by="s").num_rows > 0
 
 
 def near_mask(times: np.ndarray[Any, Any], rare: np.ndarray[Any, Any], window: float) -> Any:
@@ -131,18 +130,17 @@ TIMES = {
 def test_times(spark: SparkSession, name: str) -> None:
     """Events within the window are kept to the tick, and most others are not."""
     time, unit = TIMES[name]
-    frame = spark.createDataFrame(bursts(5)).selectExpr(f"{time} AS ts", "type", "s", "k", "n", "id", "ts AS tick")
-    query = f"PATTERN SEQ(A a, R r) WITHIN 8{unit}"
-    kept = kept_of(frame, query)
-    table = frame.toArrow()
-    near = near_mask(table["tick"].to_numpy(), table["type"].to_numpy(zero_copy_only=False) == "R", 80 if name == "float" else WINDOW)
+    table = bursts(5)
+    frame = spark.createDataFrame(table).selectExpr(f"{time} AS ts", "type", "s", "k", "n", "id")
+    kept = kept_of(frame, f"PATTERN SEQ(A a, R r) WITHIN 8{unit}")
+    near = near_mask(table["ts"].to_numpy(), table["type"].to_numpy(zero_copy_only=False) == "R", 80 if name == "float" else WINDOW)
     assert set(table.filter(near)["id"].to_pylist()) <= kept
     assert len(kept) < 0.8 * table.num_rows
 
 
 def kept_of(frame: DataFrame, query: str, rare: tuple[int, ...] = (1,), **roles: Any) -> set[int]:
     """The column `id` of the events that are kept."""
-    schema = frame.limit(0).toArrow().schema
+    schema = arrow_schema(frame.schema, "UTC")
     plan = make_plan(query, schema, Options(**roles), Settings())
     return {row.id for row in keep_near(frame, schema, [NearRare(plan, rare)]).select("id").collect()}
 
@@ -175,7 +173,8 @@ def test_streams_are_apart(spark: SparkSession) -> None:
 
 def test_equal_hashes_keep_too_much_only(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpu_cep_spark.narrowing.rare_events.BITS", 64)
-    assert assert_same(spark.createDataFrame(bursts(8)), QUERIES["next"], partition_by="s").num_rows
+    rows = bursts(8)
+    assert assert_same(spark.createDataFrame(rows), rows, QUERIES["next"], partition_by="s").num_rows
 
 
 @pytest.mark.full
@@ -228,51 +227,55 @@ def test_sources_that_may_differ_when_read_again(spark: SparkSession, tmp_path: 
             cep.gpu_match(each, QUERIES["next"], rare="r")
     with pytest.raises(UnsupportedError, match="may give other rows when it is read again"):
         cep.gpu_match(spread.where(F.rand() < 0.5).cache().where("n > 1"), QUERIES["next"], rare="r")
-    for each in (joined, joined.cache().where("n > 1")):
-        assert assert_same(each, QUERIES["next"], partition_by="s").num_rows
+    rows = joined.toArrow()
+    for each, own in ((joined, rows), (joined.cache().where("n > 1"), rows.filter(pc.field("n") > 1))):
+        assert assert_same(each, own, QUERIES["next"], partition_by="s").num_rows
 
 
 def test_timeouts_are_of_all_events(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(bursts(4))
-    query = "PATTERN SEQ(A a, R r) WITHIN 8"
-    assert assert_same(frame, query, rare="auto", partition_by="s", timeouts=True).num_rows
+    rows, query = bursts(4), "PATTERN SEQ(A a, R r) WITHIN 8"
+    frame = spark.createDataFrame(rows)
+    assert assert_same(frame, rows, query, rare="auto", partition_by="s", timeouts=True).num_rows
     with pytest.raises(UnsupportedError, match="timeouts are of starts without a rare event"):
         cep.gpu_match(frame, query, rare="r", timeouts=True)
 
 
-TOGETHER = {name: QUERIES[name] for name in sorted(ASKED_ELSEWHERE - {"both"})}
 LONGER = "PATTERN SEQ(A a, R r, B b) WITHIN 30"
 
 
 @pytest.mark.parametrize("options", [{"partition_by": "s"}, {"partition_by": "s", "output": "count"}, {}], ids=str)
 def test_many_patterns_have_all_matches(spark: SparkSession, options: Any) -> None:
-    frame = spark.createDataFrame(bursts(9, rare=40))
+    events = bursts(9, rare=40)
     rules = {name: f"{query} RETURN r.id AS id" for name, query in (TOGETHER | {"longer": LONGER}).items()}
     if "output" in options:
         rules = TOGETHER
-    found, expected = (cep.gpu_match_all(frame, rules, order_by="id", rare=rare, **options).toArrow() for rare in ("r", None))
-    assert as_set(found) == as_set(expected)
+    found = cep.gpu_match_all(spark.createDataFrame(events), rules, order_by="id", rare="r", **options)
+    expected = cep.match_all(events, rules, order_by="id", **options)
+    assert as_set(found.toArrow()) == as_set(expected)
     assert set(expected["pattern"].to_pylist()) == set(rules)
 
 
 def test_patterns_of_other_times_and_keys_have_all_matches(spark: SparkSession) -> None:
-    frame = spark.createDataFrame(bursts(9, rare=40)).selectExpr("*", "IF(id % 2 = 0, NULL, 2 * ts) AS other")
+    events = bursts(9, rare=40)
+    times = pc.if_else(pc.equal(pc.bit_wise_and(events["id"], 1), 0), pa.scalar(None, pa.int64()), pc.multiply(events["ts"], 2))
+    events = events.append_column("other", times)
     rules = {
         "longer": LONGER,
         "other times": cep.Rule("PATTERN SEQ(A a, R r) WITHIN 3", {"timestamp": "other", "nulls": "drop"}),
         "other keys": cep.Rule("PATTERN SEQ(A a, R r, NOT(C c)) WITHIN 8", {"partition_by": ["s", "k"]}),
     }
-    found, expected = (cep.gpu_match_all(frame, rules, partition_by="s", order_by="id", rare=rare, split=True) for rare in ("r", None))
-    for name, own in expected.items():
-        assert as_set(found[name].toArrow()) == as_set(own.toArrow()) != set()
+    found = cep.gpu_match_all(spark.createDataFrame(events), rules, partition_by="s", order_by="id", rare="r", split=True)
+    for name, own in cep.match_all(events, rules, partition_by="s", order_by="id", split=True).items():
+        assert as_set(found[name].toArrow()) == as_set(own) != []
 
 
 def test_many_patterns_share_what_is_near(spark: SparkSession) -> None:
     """Of plans with the same times and keys, events within the longest window are kept; of others, those within their own."""
-    frame = spark.createDataFrame(bursts(5, rare=3))
-    table, schema = frame.toArrow(), frame.limit(0).toArrow().schema
+    table = bursts(5, rare=3)
+    frame = spark.createDataFrame(table)
+    schema = arrow_schema(frame.schema, "UTC")
     times, rare = table["ts"].to_numpy(), table["type"].to_numpy(zero_copy_only=False) == "R"
-    for windows in ((8, 200), (200, 8), (8,)):
+    for windows in ((8, 200), (200, 8)):
         plans = [make_plan(f"PATTERN SEQ(A a, R r) WITHIN {window}", schema, Options(), Settings()) for window in windows]
         kept = {row.id for row in keep_near(frame, schema, [NearRare(plan, (1,)) for plan in plans]).select("id").collect()}
         assert set(table.filter(near_mask(times, rare, max(windows)))["id"].to_pylist()) <= kept
@@ -322,77 +325,3 @@ def test_explaining_many_patterns_says_near_what_events_are_shuffled(spark: Spar
     assert not (everything := cep.explain_all(frame, rules)).rare
     assert "only events near" not in str(everything)
     assert not cep.explain_all(frame, {"wrong": "PATTERN SEQ(A a"}, rare="r").rare
-
-
-def test_explaining_says_what_is_chosen_and_why(spark: SparkSession) -> None:
-    events, query = cep.events(spark.createDataFrame(bursts(4)), partition_by="s"), QUERIES["any"]
-    read, limit = "Spark reads the events: ", "spark.sql.execution.arrow.maxBytesPerBatch"
-    reasons = {
-        "r": "events near those of r are shuffled: rare= names them",
-        "auto": "all events are shuffled: it is not known how frequent which events are; rare= names variables with few",
-        None: "all events are shuffled: rare=None",
-    }
-    for rare, reason in reasons.items():
-        source = events.explain(query, rare=rare).source
-        assert source.startswith(read), source
-        assert f"; {reason}; Spark adds up the bytes of a batch anew for each row: {limit} = {2**31 - 1} spares that" in source, source
-    spark.conf.set(limit, str(2**31 - 1))
-    try:
-        assert "bytes" not in events.explain(query).source
-    finally:
-        spark.conf.unset(limit)
-    with pytest.raises(UnsupportedError, match="rare=r is not possible: the query has no window of time"):
-        events.explain("PATTERN SEQ(A a, R r)", rare="r")
-    assert events.explain("PATTERN SEQ(A a, R r)", output="indices").source == ""
-
-
-@pytest.fixture
-def few_rows_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rare_choice, "FEWEST_ROWS", 100)
-
-
-def told(spark: SparkSession, table: pa.Table, folder: Path, query: str, **keywords: Any) -> str:
-    """What auto says of a table in files, after its matches were compared."""
-    pq.write_table(table, folder / "events.parquet")
-    frame, report = spark.read.parquet(str(folder)), cep.RunReport()
-    found = cep.gpu_match(frame, query, order_by="id", scan="spark", report=report, **keywords).toArrow()
-    assert as_set(found) == as_set(cep.match(table, query, order_by="id", **keywords))
-    return report.rare
-
-
-@pytest.mark.usefixtures("few_rows_suffice")
-def test_auto_samples_files(spark: SparkSession, tmp_path: Path) -> None:
-    table = bursts(6, rare=3)
-    events, query = f"{table.num_rows:,}", "PATTERN SEQ(e, R r, f) WITHIN 8"
-    near = f"events near those of r are shuffled: 3 of {events} sampled rows are such events, and 100% of all"
-    assert told(spark, table, tmp_path, query).startswith(near)
-    assert told(spark, table, tmp_path, "PATTERN SEQ(A a, B b) WITHIN 80").startswith("all events are shuffled: of a, 412 of")
-    assert told(spark, table, tmp_path, "PATTERN SEQ(e, R r, f) WITHIN 20000").startswith("all events are shuffled: of r, 3 of")
-    assert told(spark, table, tmp_path, "PATTERN SEQ(e, f) WHERE e.k = f.k WITHIN 8") == (
-        "all events are shuffled: no condition with constants tells which events are rare"
-    )
-    assert told(spark, table, tmp_path, query, prune=("filter",)) == "all events are shuffled: prune= or algorithm= leaves reach out"
-    few = "all events are shuffled: only 0% of the rows are sent in any case"
-    assert told(spark, table, tmp_path, "PATTERN SEQ(R r, R r2) WITHIN 8") == few
-    assert "of r are" in told(spark, table, tmp_path, "PATTERN OR(SEQ(A a, R r), SEQ(R r, B b, NOT(C c))) WITHIN 8", partition_by="s")
-
-
-def test_auto_leaves_few_rows_and_unknown_sources_alone(spark: SparkSession, tmp_path: Path) -> None:
-    query = "PATTERN SEQ(e, R r) WITHIN 8"
-    assert told(spark, bursts(6, rare=3), tmp_path, query) == (
-        "all events are shuffled: there are 1,383 rows, and of fewer than 1,000,000 that is quicker"
-    )
-    report = cep.RunReport()
-    cep.gpu_match(spark.createDataFrame(bursts(6)), query, report=report)
-    assert report.rare.startswith("all events are shuffled: it is not known how frequent which events are; rare= names")
-
-
-def test_what_pays() -> None:
-    """A third of all rows, and a million, must be spared."""
-    usual = Expected(rows=10_000_000, sent=1.0, rare=1e-5, bins=1e4, together=1.0)
-    assert usual.pays
-    assert usual.spared == pytest.approx(math.exp(-100 * 3 / 1e4 - 100 * 3 / BITS))
-    changes: dict[str, Any] = {"rows": 1_000_000, "sent": 0.3, "rare": 1e-2, "bins": 100}
-    for name, value in changes.items():
-        assert not replace(usual, **{name: value}).pays, name
-    assert Expected(rows=10_000_000, sent=1.0, rare=1e-3, bins=1e4, together=1e-3).pays
