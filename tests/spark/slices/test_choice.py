@@ -207,7 +207,7 @@ def test_what_spark_knows_nothing_of_has_no_size(spark: SparkSession) -> None:
 @pytest.mark.surface
 @pytest.mark.parametrize("slices", [None, 1_000])
 def test_adaptive_execution_leaves_the_tasks(spark: SparkSession, tmp_path: Path, slices: int | None) -> None:
-    rows = 300_000
+    rows = 180_000
     random = np.random.default_rng(4)
     events = pa.table(
         {"ts": np.arange(rows), "k": random.integers(0, 50, rows), "type": random.choice(list("AB"), rows), "x": random.random(rows)}
