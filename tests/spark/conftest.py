@@ -14,7 +14,7 @@ from gpu_cep_spark import sql_conf
 from gpu_cep_spark.reports import row_metrics, run_report
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
 from tests.awkward import SPARK_BATCH, make_spark_awkward
-from tests.spark.quick import SETTINGS, remember_names, warm_python
+from tests.spark.quick import SETTINGS, remember_names, share_daemons, warm_python
 from tests.spark.streaming.live_sources import CHANGELOG
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,6 +85,8 @@ def spark(worker_environment: None, pytestconfig: pytest.Config, tmp_path_factor
     with pytest.MonkeyPatch.context() as patched:
         if quick:
             remember_names(patched)
+        if quick and not CONNECT:
+            share_daemons(session)
         yield session
     session.stop()
 

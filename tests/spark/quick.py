@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from py4j.java_gateway import JavaClass, JVMView
 
 if TYPE_CHECKING:
     import pytest
+    from pyspark.sql import SparkSession
 
 # With the engine loaded, which each worker would import by itself.
 DAEMON = "tests.spark.warm_daemon"
@@ -33,6 +34,16 @@ def remember_names(patched: pytest.MonkeyPatch) -> None:
     """
     for kind in (JVMView, JavaClass):
         patched.setattr(kind, "__getattr__", cache(kind.__getattr__))
+
+
+def share_daemons(session: SparkSession) -> None:
+    """Let functions of Python have the environment of those that the extension has Java make.
+
+    Spark starts a daemon for each environment.
+    """
+    jvm: Any = session._jvm
+    utils = getattr(getattr(jvm.org.apache.spark.api.python, "PythonUtils$"), "MODULE$")
+    session.sparkContext.environment = dict(utils.createPythonFunction(b"").envVars())
 
 
 def warm_python(folder: Path) -> str:
