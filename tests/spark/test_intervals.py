@@ -83,7 +83,6 @@ def test_finishes_of_1983(spark: SparkSession) -> None:
 
 
 @pytest.mark.parametrize("output", ["matches", "events", "count"])
-@pytest.mark.surface
 def test_gaps(spark: SparkSession, output: str) -> None:
     table = streams(200, seed=9)
     options = {"partition_by": "key", "output": output}

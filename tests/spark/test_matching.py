@@ -49,7 +49,6 @@ def test_chemo(treatments: tuple[DataFrame, pa.Table], output: str, strategy: st
         assert assert_same(frame, query, rows, **options).num_rows
 
 
-@pytest.mark.surface
 def test_a_query_built_in_python(spark: SparkSession) -> None:
     a, b = cep.var("a", "A"), cep.var("b", "B").plus()
     query = cep.seq(a, b).where(b.x > a.x).within(10).partition_by("key").returning(a.n, many=cep.count(b))
@@ -82,7 +81,6 @@ def test_other_outputs(spark: SparkSession, name: str, output: str) -> None:
         ("branches", "skip_to_next"),
     ],
 )
-@pytest.mark.surface
 def test_after_match(spark: SparkSession, name: str, after_match: str) -> None:
     """Streams are those of partition_by, wherever derived keys would send their events."""
     table = streams(200, seed=5)

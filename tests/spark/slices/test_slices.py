@@ -161,7 +161,6 @@ def test_events_without_a_time_are_left_out(spark: SparkSession, slices: int | N
     assert as_set(found.toArrow()) == as_set(wanted)
 
 
-@pytest.mark.surface
 def test_the_first_match_of_each_event(spark: SparkSession) -> None:
     assert assert_same(spark, streams(200, seed=3), QUERIES["any"], after_match="skip_to_next", output="events").num_rows
 

@@ -209,7 +209,6 @@ def test_situations_too(work_of: Any) -> None:
 
 
 @pytest.mark.parametrize("query", [QUERIES["partition by"], SITUATIONS], ids=["events", "situations"])
-@pytest.mark.surface
 def test_bounds_are_for_all_parts_together(work_of: Any, query: str) -> None:
     events = streams(600, seed=2)
     total = cep.match(events, query).num_rows
