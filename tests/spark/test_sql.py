@@ -141,6 +141,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
 def test_many_patterns_return_instants_in_any_session(sql: SparkSession, zone: str) -> None:
+    before = sql.conf.get("spark.sql.session.timeZone")
     sql.conf.set("spark.sql.session.timeZone", zone)
     try:
         cep.register(sql, "match_in_zone")
@@ -148,7 +149,7 @@ def test_many_patterns_return_instants_in_any_session(sql: SparkSession, zone: s
         found = sql.sql(call_all(PAIRS).replace("gpu_match(TABLE(events)", "match_in_zone(TABLE(timed)"))
         assert as_set(found.toArrow()) == as_set(cep.match_all(TIMED, PAIRS))
     finally:
-        sql.conf.unset("spark.sql.session.timeZone")
+        sql.conf.set("spark.sql.session.timeZone", before)
 
 
 @pytest.mark.parametrize("name", PAIRS)
