@@ -281,7 +281,7 @@ def put_keys(negations: NegationTable, bank: ColumnBank) -> NegationTable:
     """The negations, whose events have the second int64 column in common with a's first one."""
     size = len(negations.variable)
     parts = [negations.places[low:high] for low, high in pairwise(negations.place_first.tolist())]
-    borders, places = zip(*(value_buckets(own, bank, 0, 1, False) for own in parts), strict=True)
+    borders, places = zip(*(value_buckets(own.astype(np.int32), bank, 0, 1, False) for own in parts), strict=True)
     keys = NegationKeys(
         variable=np.zeros(size, np.int64),
         column=np.zeros(size, np.int64),
@@ -289,6 +289,6 @@ def put_keys(negations: NegationTable, bank: ColumnBank) -> NegationTable:
         border=np.concatenate(
             [border[:-1] + begin for border, begin in zip(borders, negations.place_first, strict=False)] + [negations.place_first[-1:]]
         ),
-        places=np.concatenate(places),
+        places=np.concatenate(places).astype(np.int64),
     )
     return negations._replace(keys=keys)

@@ -20,6 +20,8 @@ from gpu_cep_kernels.rules.tables import BY_INTS, ColumnBank, Ints, NegationKeys
 
 # Up to so many events of a negation are looked at in less time than buckets take.
 _FEW = 64
+# The last event that has a number of 32 bits, as events in buckets have.
+_LAST_NUMBERED = np.iinfo(np.int32).max
 
 
 class _Key(NamedTuple):
@@ -33,7 +35,7 @@ class _Key(NamedTuple):
 def negation_keys(listed: Sequence[Indices], places: Indices, tables: MatcherTables, bank: ColumnBank) -> NegationKeys:
     """Return the events of each negation in buckets; `listed` are the events of each one, and `places` those of all in this order."""
     pairs = zip(tables.branch.negations, listed, strict=True)
-    keys = [_key_of(negation.variable, tables) if len(events) > _FEW else None for negation, events in pairs]
+    keys = [_key_of(negation.variable, tables) if _pay_off(events) else None for negation, events in pairs]
     buckets = [_buckets(events, key, bank) for events, key in zip(listed, keys, strict=True)]
     return NegationKeys(
         variable=np.array([-1 if key is None else key.variable for key in keys], np.int64),
@@ -42,6 +44,11 @@ def negation_keys(listed: Sequence[Indices], places: Indices, tables: MatcherTab
         border=offsets(np.concatenate([sizes for sizes, _ in buckets])),
         places=np.concatenate([events for _, events in buckets]) if any(keys) else places,
     )
+
+
+def _pay_off(events: Indices) -> bool:
+    """Return whether buckets of a negation's events save time; events are in stream order."""
+    return len(events) > _FEW and bool(events[-1] <= _LAST_NUMBERED)
 
 
 def _key_of(negated: int, tables: MatcherTables) -> _Key | None:
@@ -60,6 +67,5 @@ def _buckets(events: Indices, key: _Key | None, bank: ColumnBank) -> tuple[Ints,
     """Return how many events each bucket has, and the events bucket by bucket."""
     if key is None:
         return np.array([len(events)], np.int64), events
-    places = events.astype(np.int32 if bank.ints.shape[1] <= np.iinfo(np.int32).max else np.int64)
-    border, grouped = value_buckets(places, bank, 0, key.own, floating=False)
+    border, grouped = value_buckets(events.astype(np.int32), bank, 0, key.own, floating=False)
     return np.diff(border), grouped.astype(np.int64)

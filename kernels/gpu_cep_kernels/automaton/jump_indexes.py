@@ -82,7 +82,7 @@ def _stack_zones(size: int, zones: dict[bool, dict[int, npt.NDArray[Any]]]) -> Z
     return ZoneMaps(np.array(ints, np.int64).reshape(-1, level[-1]), np.array(floats, np.float64).reshape(-1, level[-1]), level)
 
 
-def value_buckets(events: Ints | Places, bank: ColumnBank, base: int, column: int, floating: bool) -> tuple[Ints, Ints | Places]:
+def value_buckets(events: Places, bank: ColumnBank, base: int, column: int, floating: bool) -> tuple[Ints, Places]:
     """Return where each bucket begins, with the end of the last one, and the events bucket by bucket; values are hashed.
 
     Buckets are a power of two, at most about as many as events. Event e stands in row ``base + e`` of the bank.
