@@ -142,6 +142,7 @@ BELOW |= {
         *ROAD,
         "gpu_cep.bound_events",
         *KEYWORDS,
+        "gpu_cep.identity",
         "gpu_cep.progress_tables",
         "gpu_cep.rule_sets.lookups",
         "gpu_cep.rule_sets.stream_plans",

@@ -262,7 +262,7 @@ def _lower_options(relation: Any) -> Iterator[tuple[str, str]]:
 
 def _check_settings(session: Any, options: Mapping[str, str]) -> None:
     """Raise NoScanError if a setting of the session, or an option of the reader, has Spark read otherwise."""
-    given = {name: str(session.conf.get(name)) for name in _REQUIRED}
+    given = _given_settings(session)
     wrong = [f"{name}={value}" for name, value in given.items() if value.upper() != _REQUIRED[name].upper()]
     wrong += [f"{name}={options[name]}" for name, value in _OPTIONS.items() if options.get(name, value).upper() != value.upper()]
     wrong += [name for name in options if name.startswith("parquet.crypto") or "encryption" in name]
@@ -274,6 +274,13 @@ def _check_settings(session: Any, options: Mapping[str, str]) -> None:
         encryption = session.conf.get(f"spark.hadoop.{_ENCRYPTION}", None)
     if encryption:
         raise NoScanError(f"Spark decrypts files ({_ENCRYPTION})")
+
+
+def _given_settings(session: Any) -> dict[str, str]:
+    """Return the settings that :data:`_REQUIRED` names; a client of Spark Connect asks its server once for all."""
+    if isinstance(session, SparkSession):
+        return {name: str(session.conf.get(name)) for name in _REQUIRED}
+    return dict(zip(_REQUIRED, map(str, session.client.get_configs(*_REQUIRED)), strict=True))
 
 
 def _chosen(session: SparkSession, schema: Any, names: Sequence[str]) -> Any:

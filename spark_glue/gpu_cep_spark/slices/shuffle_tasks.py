@@ -8,10 +8,12 @@ that a query asks for.
 from __future__ import annotations
 
 import re
-from typing import Any, cast
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
+
+from gpu_cep.identity import while_alive
 
 # Tasks for each core, so that cores that are done early take over from others.
 TASKS_PER_CORE = 4
@@ -21,6 +23,8 @@ TASK_BYTES, FEWEST_BYTES = 64 << 20, 1 << 20
 _UNKNOWN = 1 << 62
 # More cores than these are not sure to be worth a task each.
 FEW_CORES = 32
+# The settings that tell how many cores a server has, and what each is where nobody sets it.
+_CORES = {"spark.master": "", "spark.executor.instances": None, "spark.executor.cores": None}
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
@@ -96,13 +100,16 @@ def shuffle_partitions(session: SparkSession) -> int:
 
 def cores_of(session: object) -> int | None:
     """Return how many tasks run at a time; None if a Connect session does not tell."""
-    if isinstance(session, SparkSession):
-        return int(session.sparkContext.defaultParallelism)
-    conf = cast("SparkSession", session).conf
-    local = re.fullmatch(r"local\[(\d+)(,.*)?\]", str(conf.get("spark.master", "")))
+    return int(session.sparkContext.defaultParallelism) if isinstance(session, SparkSession) else _cores_of_server(session)
+
+
+@while_alive
+def _cores_of_server(session: Any) -> int | None:
+    """Return how many tasks the server of a Connect session runs at a time, as it was started; None if its settings do not tell."""
+    master, executors, cores = session.client.get_config_with_defaults(*_CORES.items())
+    local = re.fullmatch(r"local\[(\d+)(,.*)?\]", str(master))
     if local is not None:
         return int(local[1])
-    executors, cores = conf.get("spark.executor.instances", None), conf.get("spark.executor.cores", None)
     return int(executors) * int(cores) if executors and cores else None
 
 

@@ -72,7 +72,10 @@ def test_a_client_sees_no_plan(spark: SparkSession, tmp_path: Path) -> None:
 class ClientFrame:
     """What a client of Spark Connect knows of a DataFrame whose files lie elsewhere."""
 
-    sparkSession = SimpleNamespace(conf=SimpleNamespace(get=lambda name, default=None: file_scans._REQUIRED.get(name, default)))  # noqa: N815
+    sparkSession = SimpleNamespace(  # noqa: N815
+        conf=SimpleNamespace(get=lambda name, default: default),
+        client=SimpleNamespace(get_configs=lambda *names: tuple(file_scans._REQUIRED[name] for name in names)),
+    )
     schema = StructType().add("ts", "long")
 
     @staticmethod

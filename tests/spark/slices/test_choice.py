@@ -204,6 +204,37 @@ def test_what_spark_knows_nothing_of_has_no_size(spark: SparkSession) -> None:
     assert estimated_bytes(spark.range(100)) == 800
 
 
+class Server:
+    """A server of Spark Connect that counts how often it is asked for settings, and a client's session of it."""
+
+    def __init__(self, **given: str) -> None:
+        self.given, self.asked = given, 0
+
+    @property
+    def client(self) -> Server:
+        return self
+
+    def get_config_with_defaults(self, *pairs: tuple[str, str | None]) -> tuple[str | None, ...]:
+        self.asked += 1
+        return tuple(self.given.get(name.rpartition(".")[2], default) for name, default in pairs)
+
+
+@pytest.mark.parametrize(
+    ("given", "cores"),
+    [
+        ({"master": "local[3]"}, 3),
+        ({"master": "local[4,2]"}, 4),
+        ({"master": "yarn", "instances": "3", "cores": "4"}, 12),
+        ({"master": "yarn", "cores": "4"}, None),
+        ({}, None),
+    ],
+)
+def test_a_server_is_asked_once_for_its_cores(given: dict[str, str], cores: int | None) -> None:
+    servers = Server(**given), Server(master="local[7]")
+    assert [cores_of(server) for server in servers * 2] == [cores, 7] * 2
+    assert [server.asked for server in servers] == [1, 1]
+
+
 @pytest.mark.surface
 @pytest.mark.parametrize("slices", [None, 1_000])
 def test_adaptive_execution_leaves_the_tasks(spark: SparkSession, tmp_path: Path, slices: int | None) -> None:
