@@ -33,6 +33,8 @@ Kept = Sequence[list[int] | None]
 _MOST_BYTES, _FEW_VALUES = 8, 1 << 16
 # Rows of the first file from which dictionaries are worth opening files once more.
 _SOME_ROWS = 1 << 16
+# Rows that are read in one turn, from several row groups if these are small: a turn takes about a millisecond by itself.
+_TOGETHER = 1 << 19
 # Rows from which columns are read one by one: of fewer, chunks beside joined columns take little memory.
 _MANY_ROWS = 1 << 20
 # Bytes that an array with offsets of 32 bits surely takes.
@@ -44,6 +46,13 @@ class GroupCounts(NamedTuple):
 
     read: int
     all: int
+
+
+class Turn(NamedTuple):
+    """Columns of row groups that are read together, and how many row groups these are."""
+
+    table: pa.Table
+    groups: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +103,12 @@ class ParquetFiles:
         numbers = None if marks.all() else np.flatnonzero(np.repeat(marks, sizes))
         return numbers, GroupCounts(int(marks.sum()), len(marks))
 
-    def read_by_group(self, columns: Sequence[str], wanted: Wanted | None) -> Iterator[pa.Table]:
-        """Yield these columns of all rows that are wanted, and of few others, one row group at a time."""
+    def read_in_turns(self, columns: Sequence[str], wanted: Wanted | None) -> Iterator[Turn]:
+        """Yield these columns of all rows that are wanted, and of few others, some row groups at a time, the next when asked for."""
         compact = self.compact(columns)
         for fragment in _subset(compact.fragments, self.kept_groups(columns, wanted)):
-            for group in fragment.row_groups:
-                yield compact._table([fragment.subset(row_group_ids=[group.id])], compact.schema, columns)
+            for groups in _turns(fragment.row_groups):
+                yield Turn(compact._table([fragment.subset(row_group_ids=groups)], compact.schema, columns), len(groups))
 
     def all_timed(self, wanted: Wanted) -> bool:
         """Return whether statistics say that no event has to be read for want of a time."""
@@ -183,6 +192,19 @@ class ParquetFiles:
         group = first.metadata.row_group(first.row_groups[0].id)
         chunks = {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
         return tuple(name for name in texts if name in chunks and "." not in name and _is_compact(chunks[name]))
+
+
+def _turns(groups: Sequence[dataset.RowGroupInfo]) -> Iterator[list[int]]:
+    """Give the numbers of row groups in lists of at most :data:`_TOGETHER` rows; a group of more rows is alone."""
+    together, rows = list[int](), 0
+    for group in groups:
+        if together and rows + group.num_rows > _TOGETHER:
+            yield together
+            together, rows = [], 0
+        together.append(group.id)
+        rows += group.num_rows
+    if together:
+        yield together
 
 
 def find_parquet(found: EventFiles, folders: Collection[str]) -> ParquetFiles:

@@ -186,11 +186,11 @@ def _picks_texts(what: Reading, files: ParquetFiles) -> bool:
 
 
 def _rows_of_texts(what: Reading, files: ParquetFiles, wanted: Wanted | None, profile: Profile) -> pa.Table:
-    """Return the rows whose texts the query wants, of row groups that are read one after the other."""
+    """Return the rows whose texts the query wants, of row groups that are read one after the other, small ones together."""
     assert wanted is not None, "there are texts that are wanted"
     kept = []
-    for table in files.read_by_group(what.schema.names, wanted):
-        _count_read(profile, table, 1)
+    for table, groups in files.read_in_turns(what.schema.names, wanted):
+        _count_read(profile, table, groups)
         kept.append(rows_of_texts(table, wanted.texts))
         # not held while the next is read
         del table

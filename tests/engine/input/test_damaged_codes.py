@@ -139,7 +139,7 @@ def test_damaged_parquet_is_refused(damaged_file):
     assert source is not None
     assert source.files is not None
     with pytest.raises(EventError, match="column 'type' is damaged"):
-        list(source.files.read_by_group(["type"], None))
+        list(source.files.read_in_turns(["type"], None))
 
 
 def test_damaged_parquet_is_refused_before_its_dictionaries_are_joined(damaged_file, monkeypatch, tmp_path):

@@ -249,6 +249,20 @@ def test_no_more_is_read_if_texts_are_there(levels, monkeypatch):
     assert len(reads) == 1
 
 
+def test_small_row_groups_are_read_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet_files, "_TOGETHER", 10)
+    rows = iter(range(40))
+    with parquet.ParquetWriter(tmp_path / "t.parquet", pa.schema([("ts", pa.int64())])) as file:
+        for size in (4, 6, 4, 7, 11, 2, 2, 2):
+            file.write_table(pa.table({"ts": [next(rows) for _ in range(size)]}))
+    source = source_of(str(tmp_path / "t.parquet"))
+    assert source is not None
+    assert source.files is not None
+    turns = list(source.files.read_in_turns(["ts"], None))
+    assert [(turn.groups, turn.table.num_rows) for turn in turns] == [(2, 10), (1, 4), (1, 7), (1, 11), (3, 6)]
+    assert pa.concat_tables([turn.table for turn in turns]).column("ts").to_pylist() == list(range(38))
+
+
 def test_folders_named_by_values_are_left_out_by_their_names(tmp_path):
     table = LEVELS.append_column("shop", pa.array(["north", "south"] * 10))
     parquet.write_to_dataset(table, tmp_path / "shops", partition_cols=["shop"])
