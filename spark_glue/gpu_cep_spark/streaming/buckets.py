@@ -19,7 +19,7 @@ from gpu_cep.errors import CepError
 from gpu_cep.live.steps import no_matches
 from gpu_cep.rule_sets.tables import join_results, with_late_of_no_pattern
 from gpu_cep_spark.streaming.arrivals import take_in_time
-from gpu_cep_spark.streaming.packing import OWNER, group_of_bucket, rows_of_pieces, write_chunk
+from gpu_cep_spark.streaming.packing import OWNER, Figures, group_of_bucket, rows_of_pieces, write_chunk
 from gpu_cep_spark.streaming.rule_states import RuleState
 from gpu_cep_spark.streaming.runs import run_bucket
 from gpu_cep_spark.streaming.state import TICKS, Bucket, New, Store, own_checkpoint, read_bucket, write_bucket
@@ -86,16 +86,9 @@ def match_bucket(
     expired = sum(known.state.clock.expired for known in after.rules) - sum(known.state.clock.expired for known in bucket.rules)
     # each group gets all events
     counted = new if place == 0 else new._replace(late=0, events=0)
-    figures = {
-        "late": counted.late,
-        "events": counted.events,
-        "matches": matches,
-        "kept": after.rows,
-        "bytes": after.size,
-        # the first micro-batch has no watermark yet
-        "ahead": max(0, new.latest - watermark * TICKS) if watermark else 0,
-        "expired": expired,
-    }
+    # the first micro-batch has no watermark yet
+    ahead = max(0, new.latest - watermark * TICKS) if watermark else 0
+    figures = Figures(counted.events, counted.late, matches, after.rows, after.size, ahead, expired)
     yield rows_of_pieces(_pieces(work, found), figures)
 
 

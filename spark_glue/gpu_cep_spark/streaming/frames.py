@@ -34,13 +34,11 @@ from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
 from gpu_cep_spark.schemas import arrow_schema, batch_schema, refuse_unsent, spark_schema
 from gpu_cep_spark.slices.shuffle_tasks import shuffle_partitions
 from gpu_cep_spark.streaming.checks import check_stream, ticks_of
-from gpu_cep_spark.streaming.packing import PACKED, PackedGroup, Packing, pack_partition, unpack_partition
+from gpu_cep_spark.streaming.packing import FOUND, PACKED, Figures, PackedGroup, Packing, pack_partition, unpack_partition
 from gpu_cep_spark.streaming.processor import make_processor
 from gpu_cep_spark.streaming.work import LiveGroup, LiveRule, LiveWork
 from gpu_cep_spark.tasks.handshake import send
 
-# What the stateful operator gives: packed matches, and the figures of a call.
-_FOUND = "found binary, late long, events long, matches long, kept long, bytes long, ahead long, expired long"
 _HASH = "keys"
 # The time zone of columns of instants, whatever the session's, so that a checkpoint fits sessions of any zone.
 ZONE = "UTC"
@@ -80,7 +78,7 @@ def events_sent(df: DataFrame, work: LiveWork) -> DataFrame:
 
 def match_in_buckets(sent: DataFrame, work: LiveWork, result: pa.Schema) -> DataFrame:
     """Return what comes out of the buckets to which events go that are `sent` in the columns of the work; it has the schema `result`."""
-    found = _packed(sent, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), _FOUND, "append", "eventTime")
+    found = _packed(sent, work).groupBy("bucket").transformWithStateInPandas(make_processor(work), FOUND, "append", "eventTime")
     told = found.observe(f"gpu_cep {uuid4()}", *_figures())
     return told.filter(F.col("found").isNotNull()).select("found").mapInArrow(send(unpack_partition), spark_schema(result))
 
@@ -174,9 +172,10 @@ def packing_of(work: LiveWork, schema: pa.Schema) -> Packing:
 
 def _figures() -> list[Any]:
     """Return what Spark tells of each micro-batch beside its own metrics."""
-    sums = [F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("events", "late", "matches", "kept", "bytes", "expired")]
-    largest = F.coalesce(F.max("kept"), F.lit(0)).alias("largest")
-    return [*sums, largest, (F.coalesce(F.max("ahead"), F.lit(0)) / 1e6).alias("seconds_ahead")]
+    each = {name: F.col("figures")[place] for place, name in enumerate(Figures._fields)}
+    sums = [F.coalesce(F.sum(each[name]), F.lit(0)).alias(name) for name in ("events", "late", "matches", "kept", "bytes", "expired")]
+    largest = F.coalesce(F.max(each["kept"]), F.lit(0)).alias("largest")
+    return [*sums, largest, (F.coalesce(F.max(each["ahead"]), F.lit(0)) / 1e6).alias("seconds_ahead")]
 
 
 def rule_digest(query: NarrowQuery, codes: Codes, live: LiveQuery) -> str:

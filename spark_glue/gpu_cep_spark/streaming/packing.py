@@ -6,10 +6,10 @@ events of one task are one row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,27 @@ PACKED_ARROW = pa.schema({"bucket": pa.int32(), "events": pa.binary()})
 _WRITING, _READING = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False), pa.ipc.IpcReadOptions(use_threads=False)
 # The settings by which Spark tells tasks how many partitions the state has: newer releases, and older ones.
 _PARTITIONS = ("spark.sql.streaming.internal.stateStore.partitions", "spark.sql.shuffle.partitions")
+
+
+# What the stateful operator gives: packed matches, and the figures of a call, of which Spark adds up those of a micro-batch.
+FOUND = "found binary, figures array<long>"
+
+
+class Figures(NamedTuple):
+    """What a call of a bucket tells of itself.
+
+    `events`, `late`: how many events came in time, and too late.
+    `matches`: how many came out. `kept`, `bytes`: the events of its list, and their bytes.
+    `ahead`: how far its latest event is ahead of the watermark, in ticks. `expired`: how many keys were given up.
+    """
+
+    events: int
+    late: int
+    matches: int
+    kept: int
+    bytes: int
+    ahead: int
+    expired: int
 
 
 class PackedGroup(NamedTuple):
@@ -255,7 +276,7 @@ def read_column(packed: bytes, column: int) -> pa.ChunkedArray:
         return reader.read_all().column(0)
 
 
-def rows_of_pieces(pieces: Sequence[bytes], figures: Mapping[str, int]) -> pd.DataFrame:
+def rows_of_pieces(pieces: Sequence[bytes], figures: Figures) -> pd.DataFrame:
     """Return the pieces of a result in rows that Spark's stateful operator takes, with the figures in the first row.
 
     Without a piece there is one row, for the figures.
@@ -263,10 +284,19 @@ def rows_of_pieces(pieces: Sequence[bytes], figures: Mapping[str, int]) -> pd.Da
     # imported here: it takes a second, and only workers of streams need it
     import pandas as pd
 
-    rows = max(1, len(pieces))
-    columns: dict[str, list[Any]] = {name: [value, *[0] * (rows - 1)] for name, value in figures.items()}
-    packed: list[Any] = [*pieces] or [None]
-    return pd.DataFrame({"found": packed} | columns)
+    rows = np.empty((max(1, len(pieces)), 2), object)
+    rows[: len(pieces), 0] = pieces
+    # to make a column of each, and to have Spark take it, takes as long as some steps of the engine
+    rows[0, 1] = list(figures)
+    return pd.DataFrame(rows, columns=_found_columns())
+
+
+@lru_cache(maxsize=1)
+def _found_columns() -> pd.Index[str]:
+    """Return the names of the columns of :data:`FOUND`."""
+    import pandas as pd
+
+    return pd.Index(["found", "figures"])
 
 
 def unpack_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep_spark.streaming.buckets import match_bucket
 from gpu_cep_spark.streaming.frames import packing_of
-from gpu_cep_spark.streaming.packing import OWNER, pack_partition, unpack_partition
+from gpu_cep_spark.streaming.packing import OWNER, Figures, pack_partition, unpack_partition
 from gpu_cep_spark.streaming.state import TICKS
 from gpu_cep_spark.streaming.work import LiveWork
 from gpu_cep_spark.tasks.spill import stream_hashes
@@ -113,7 +113,7 @@ class Operator:
         return pa.Table.from_batches(unpack_partition([pa.record_batch({"found": packed})]), schema=self.work.result)
 
     def total(self, figure: str) -> int:
-        return sum(int(frame[figure].sum()) for frame in self.frames)
+        return sum(getattr(Figures(*frame["figures"][0]), figure) for frame in self.frames)
 
     def _packed(self, table: pa.Table) -> Iterator[pa.RecordBatch]:
         work, whole = self.work, table
