@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.errors import CepError
 from gpu_cep.lang.ast import STRATEGIES
+from tests.lang.builder.built_queries import quoted
 from tests.lang.test_any_text import FRAGMENTS, INTERVALS, QUERY
 
 NOON = datetime(2020, 1, 1, 12)
@@ -50,10 +51,6 @@ def tables(draw: st.DrawFn) -> pa.Table:
     cells = {name: draw(st.lists(st.sampled_from([None, *values]), min_size=rows, max_size=rows)) for name, (_, values) in COLUMNS.items()}
     columns = {name: pa.array(values, COLUMNS[name][0]) for name, values in cells.items()}
     return pa.table({"ts": pa.array(range(rows), pa.int64()), "type": pa.array(list("ABAB")[:rows], pa.string()), **columns})
-
-
-def quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def filled(forms: tuple[str, ...], parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:

@@ -9,6 +9,7 @@ import pytest
 
 import gpu_cep as cep
 from gpu_cep.errors import DiagnosedError
+from tests.lang.builder.built_queries import quoted
 
 NAMES = [
     'x"; import os; os._exit(1); "',
@@ -26,10 +27,6 @@ NAMES = [
     "",
 ]
 TEXTS = [*NAMES, "it's", '"', "nul\x00byte", "\ud7ff\U0001f600", "'; DROP TABLE events; --", "%_\\"]
-
-
-def quoted(name):
-    return '"' + name.replace('"', '""') + '"'
 
 
 def literal(text):

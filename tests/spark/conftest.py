@@ -6,12 +6,15 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from pyspark.sql import SparkSession
 
+from gpu_cep.engine.streaming import decisive
 from gpu_cep_spark import sql_conf
 from gpu_cep_spark.reports import row_metrics, run_report
+from gpu_cep_spark.streaming import packing, state
 from gpu_cep_spark.streaming.checks import ROCKS, STORE
 from tests.awkward import SPARK_BATCH, make_spark_awkward
 from tests.spark.quick import SETTINGS, remember_names, share_daemons, warm_python
@@ -102,3 +105,17 @@ def rocks(spark: SparkSession) -> Iterator[None]:
     yield
     for name, set_before in before.items():
         spark.conf.unset(name) if set_before is None else spark.conf.set(name, set_before)
+
+
+@pytest.fixture(scope="module")
+def few_buckets() -> Iterator[None]:
+    """Two buckets for each group, whose chunks are joined soon, so that each has many keys and its list is written anew."""
+    with patch.object(packing, "BUCKETS_PER_PARTITION", 2), patch.object(state, "MOST_CHUNKS", 3):
+        yield
+
+
+@pytest.fixture(scope="module")
+def decided_at_once() -> Iterator[None]:
+    """Decided events are given up however few they are."""
+    with patch.object(decisive, "_FEWEST", 0):
+        yield

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -19,12 +18,7 @@ from gpu_cep.engine.input.sources import source_of
 from gpu_cep.engine.input.wanted_events import Wanted
 from tests.engine.input.files import LEVELS
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_rows_are_worth_it() -> Iterator[None]:
-    """Let short files have dictionaries, too."""
-    with patch.object(parquet_files, "_SOME_ROWS", 1):
-        yield
+pytestmark = pytest.mark.usefixtures("short_files_have_dictionaries")
 
 
 def read_types(events: Any, *columns: str) -> list[pa.DataType]:

@@ -20,6 +20,7 @@ import pytest
 import gpu_cep as cep
 from gpu_cep.engine.input.read_tables import read_events
 from gpu_cep.engine.input.sources import source_of
+from tests.cli.forms import parquet_of
 
 EVENTS = pa.table({"ts": [1, 2, 3], "type": ["A", "B;x", "C"], "v": [0.5, None, 2.25]})
 QUERY = "PATTERN SEQ(A a, C c)"
@@ -41,12 +42,6 @@ def ipc_of(table: pa.Table, writer: Callable[..., pa.ipc.RecordBatchStreamWriter
     sink = io.BytesIO()
     with writer(sink, table.schema) as target:
         target.write_table(table)
-    return sink.getvalue()
-
-
-def parquet_of(table: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    pa.parquet.write_table(table, sink)
     return sink.getvalue()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -32,11 +32,7 @@ CASES = st.one_of(whole_language(max_size=16), trend_cases(after_match=AFTER_MAT
 OUTPUTS = ("matches", "events", "indices", "count", "compressed")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _few_rows_are_worth_it() -> Iterator[None]:
-    """Let short files have dictionaries, too."""
-    with patch.object(parquet_files, "_SOME_ROWS", 1):
-        yield
+pytestmark = pytest.mark.usefixtures("short_files_have_dictionaries")
 
 
 @examples(80, 1_000)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch
 
@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gpu_cep as cep
-from gpu_cep.engine.streaming import decisive
 from gpu_cep.errors import EventError
 from gpu_cep.live.plans import Arrival
 from gpu_cep.rule_sets.rules import as_rules
@@ -50,12 +49,7 @@ SILENCES = st.sampled_from(("1 second", "2 seconds", "1 day"))
 OPTIONS = ({}, {}, {"after_match": "skip_past_last"}, {"after_match": "skip_to_next"}, {"order_by": "x"})
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_buckets() -> Iterator[None]:
-    """Two buckets for each group, whose chunks are joined soon, so that lists are written anew, and decided events are given up."""
-    packing, chunks = patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_state, "MOST_CHUNKS", 3)
-    with packing, chunks, patch.object(decisive, "_FEWEST", 0):
-        yield
+pytestmark = pytest.mark.usefixtures("few_buckets", "decided_at_once")
 
 
 def planned(rules: Mapping[str, Any], *, schema: pa.Schema = SCHEMA, **asked: Any) -> dict[str, StreamedRule]:

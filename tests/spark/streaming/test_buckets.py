@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -16,7 +15,6 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.engine.answers import answer
-from gpu_cep.engine.streaming import decisive
 from gpu_cep.engine.streaming.kinds import with_late
 from gpu_cep.engine.streaming.state import first_state
 from gpu_cep.errors import EventError, PatternError, UnsupportedError
@@ -89,12 +87,7 @@ def in_tasks(events: pa.Table) -> list[pa.Table]:
     return [part for part in (events.slice(0, cut), events.slice(cut)) if part.num_rows]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_buckets() -> Iterator[None]:
-    """Two buckets, whose chunks are joined soon, so that each has many keys, its list is written anew, and decided events are given up."""
-    packing, chunks = patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_state, "MOST_CHUNKS", 3)
-    with packing, chunks, patch.object(decisive, "_FEWEST", 0):
-        yield
+pytestmark = pytest.mark.usefixtures("few_buckets", "decided_at_once")
 
 
 def check_buckets(case: Case, data: st.DataObject, **options: Any) -> Operator:

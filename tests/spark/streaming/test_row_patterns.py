@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +20,6 @@ from gpu_cep.keywords import read_keywords
 from gpu_cep.live.plans import Arrival
 from gpu_cep.live.steps import certain_matches, push_events
 from gpu_cep_spark.row_patterns import NarrowRows
-from gpu_cep_spark.streaming import packing as live_packing
-from gpu_cep_spark.streaming import state as live_state
 from gpu_cep_spark.streaming.marks import in_order_of_ties
 from gpu_cep_spark.streaming.row_patterns import live_row_work
 from gpu_cep_spark.streaming.state import TICKS
@@ -37,11 +33,7 @@ from tests.spark.streaming.test_buckets import FOR_EVER, INSTANT, SECOND, START,
 SCHEMA = pa.schema({"ts": INSTANT, "k": pa.string(), "x": pa.int64()})
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_buckets() -> Iterator[None]:
-    """Two buckets, whose chunks are joined soon, so that each has many keys and its list is written anew."""
-    with patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_state, "MOST_CHUNKS", 3):
-        yield
+pytestmark = pytest.mark.usefixtures("few_buckets")
 
 
 def asked(clause: str, schema: pa.Schema, *, every: str | None = None, late: str = "drop") -> tuple[NarrowRows, Any]:

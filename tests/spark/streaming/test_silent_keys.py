@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from gpu_cep.errors import EventError, UnsupportedError
-from gpu_cep_spark.streaming import packing as live_packing
-from gpu_cep_spark.streaming import state as live_state
 from gpu_cep_spark.streaming.state import TICKS
 from tests.conformance.expectation import expected
 from tests.drawn.queries import whole_language
@@ -33,11 +29,7 @@ from tests.spark.streaming.test_buckets import (
 TREND = "PARTITION BY k PATTERN SEQ(A a, B b+) WITHIN 5 EVENTS"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def few_buckets() -> Iterator[None]:
-    """Two buckets, so that each has many keys."""
-    with patch.object(live_packing, "BUCKETS_PER_PARTITION", 2), patch.object(live_state, "MOST_CHUNKS", 3):
-        yield
+pytestmark = pytest.mark.usefixtures("few_buckets")
 
 
 @examples(30, 200)
