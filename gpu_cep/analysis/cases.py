@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Bound, Constant, Operation, split_case
 from gpu_cep.analysis.types import BOOLEAN, Kind
@@ -21,4 +22,9 @@ def apply_to_branches(value: Bound, test: Callable[[Bound], Bound]) -> Bound:
 
 def is_null(value: Bound) -> Bound:
     """Return whether a value is NULL; of a constant that is known."""
-    return Constant(value.value is None, BOOLEAN) if isinstance(value, Constant) else Operation("is_null", (value,), BOOLEAN)
+    return Constant(value.value is None, BOOLEAN) if isinstance(value, Constant) else Operation("is_null", (as_cell(value),), BOOLEAN)
+
+
+def as_cell(value: Bound) -> Bound:
+    """Return a value of which is asked only whether it is NULL: a list as a value without numbers."""
+    return replace(value, type=replace(value.type, length=0)) if value.type.length else value

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpu_cep.analysis.bound_expressions import Aggregation, Binding, Bound, Constant, Field, Operation, Place
+from gpu_cep.analysis.cases import as_cell
 from gpu_cep.analysis.coercion import FAULTY, MAX_DIGITS, NUMERIC, cast, exact_decimals, is_written_null
 from gpu_cep.analysis.hints import NOW, column_hint, name_hint
 from gpu_cep.analysis.scope import Clause, Scope
@@ -106,7 +107,7 @@ def _in_condition(node: Aggregate, variable: int, column: int | None, result: Da
         return FAULTY
     value = Field(variable, column, scope.column(column).type)
     if node.function in ("count", "count_distinct"):
-        return Operation("sub", (Constant(1, INTEGER), Operation("is_null", (value,), INTEGER)), INTEGER)
+        return Operation("sub", (Constant(1, INTEGER), Operation("is_null", (as_cell(value),), INTEGER)), INTEGER)
     return cast(value, result)
 
 

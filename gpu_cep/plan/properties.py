@@ -8,7 +8,7 @@ Equal tests of several variables become one test with several label bits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from gpu_cep.analysis.bound import BoundQuery, Condition, ConditionKind
@@ -132,16 +132,21 @@ def _program(expression: Bound, bits: int, text: str) -> ProgramProperty:
 def compile_over_event(expression: Bound) -> tuple[Program, BankLayout]:
     """Return an expression over one event as a program, which reads the event at role 0, and the bank of columns that it reads."""
     fields = [leaf for leaf in leaves(expression) if isinstance(leaf, Field)]
-    layout = layout_of({field.column: field.type for field in fields})
+    layout = layout_of((field.column, field.type) for field in fields)
     slots: dict[Leaf, Slot] = {field: slot_of(field, layout, 0) for field in fields}
     return compile_program(expression, slots.__getitem__), layout
 
 
-def layout_of(columns: Mapping[int, DataType]) -> BankLayout:
-    """Return the bank layout of these columns, sorted into parts by type."""
-    vectors = tuple(column for column, data_type in columns.items() if data_type.length)
-    floats = tuple(column for column, data_type in columns.items() if is_float(data_type))
-    return BankLayout(tuple(column for column in columns if column not in floats + vectors), floats, vectors)
+def layout_of(columns: Iterable[tuple[int, DataType]]) -> BankLayout:
+    """Return the bank layout of columns that are read as values of a type, each kept once in the part of that type.
+
+    A list is among the ints where only whether it is NULL is asked.
+    """
+    ints, floats, vectors = dict[int, None](), dict[int, None](), dict[int, None]()
+    for column, data_type in columns:
+        part = vectors if data_type.length else floats if is_float(data_type) else ints
+        part[column] = None
+    return BankLayout(tuple(ints), tuple(floats), tuple(vectors))
 
 
 def slot_of(leaf: Field, layout: BankLayout, role: int) -> Slot:

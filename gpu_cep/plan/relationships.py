@@ -15,7 +15,7 @@ from dataclasses import replace
 from gpu_cep.analysis.bound import BoundPattern, Branch, Condition, ConditionKind
 from gpu_cep.analysis.bound_expressions import Aggregation, Bound, Constant, Field, Operation, Place
 from gpu_cep.analysis.conditions import reads
-from gpu_cep.analysis.types import FLOAT, INTEGER, Kind
+from gpu_cep.analysis.types import FLOAT, INTEGER, DataType, Kind
 from gpu_cep.plan.derived_columns import DerivedColumns
 from gpu_cep.plan.event_plan import BankLayout, EventPlan, Part, PlannedBranch, PlannedCondition, PlannedNegation, RunningAggregate, Spread
 from gpu_cep.plan.programs import BANK_COLUMNS, Leaf, Slot, compile_program, is_float, leaves
@@ -46,9 +46,8 @@ def plan_branches(plan: EventPlan) -> EventPlan:
 
 def _layout(kept: Sequence[Sequence[Condition]], derived: DerivedColumns, query: BoundPattern) -> BankLayout:
     """Return the bank of the columns that conditions read, and that derived columns are computed from."""
-    read = (column for conditions in kept for condition in conditions for column in _columns(condition.expression) if column >= 0)
-    sources = (column for expression in derived.numbers for column in _columns(expression))
-    layout = layout_of({column: query.column_type(column) for column in dict.fromkeys((*read, *sources))})
+    expressions = (*(condition.expression for conditions in kept for condition in conditions), *derived.numbers)
+    layout = layout_of(typed for expression in expressions for typed in _typed_columns(expression, query))
     found = (leaf for expression in derived.numbers for leaf in leaves(expression) if isinstance(leaf, Field))
     slots: dict[Leaf, Slot] = {leaf: slot_of(leaf, layout, 0) for leaf in found}
     return replace(layout, derived=tuple(compile_program(each, slots.__getitem__) for each in derived.numbers))
@@ -62,6 +61,13 @@ def _read_floats(kept: Sequence[Sequence[Condition]], query: BoundPattern) -> se
 
 def _columns(expression: Bound) -> Iterator[int]:
     return (read.column for read in reads(expression) if read.column is not None)
+
+
+def _typed_columns(expression: Bound, query: BoundPattern) -> Iterator[tuple[int, DataType]]:
+    """Yield the columns of the events that an expression reads, each with its type; a list has no length where no number is read."""
+    for read in reads(expression):
+        if read.column is not None and read.column >= 0:
+            yield read.column, replace(query.column_type(read.column), length=read.type.length)
 
 
 def _without_averages(expression: Bound, query: BoundPattern) -> Bound:

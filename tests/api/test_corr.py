@@ -144,3 +144,14 @@ def test_faults(condition: str, message: str) -> None:
     with pytest.raises(cep.PatternError) as fault:
         cep.match(table, f"PATTERN SEQ(A a, B b+) WHERE {condition}")
     assert message in str(fault.value)
+
+
+def test_a_list_is_correlated_and_asked_whether_it_is_null() -> None:
+    lists = pa.array([[1, 2, 4], None, [2, 4, 8], [4, 2, 1]], pa.list_(pa.int64(), 3))
+    events = pa.table({"ts": [1, 2, 3, 4], "h": lists})
+    query = """
+        PATTERN SEQ(a, b) WHERE (corr(a.h, b.h) > 0.9 OR b.h IS NULL) AND a.h IS NOT NULL
+        RETURN a.ts AS a, b.ts AS b, b.h IS NULL AS lost
+    """
+    found = cep.match(events, query, strategy="skip_till_any_match")
+    assert [tuple(row.values())[2:] for row in found.to_pylist()] == [(1, 2, True), (1, 3, False)]

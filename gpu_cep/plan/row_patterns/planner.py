@@ -236,9 +236,8 @@ def _measure(placed: Bound) -> PlannedMeasure:
     return PlannedMeasure(placed, plan_return(placed))
 
 
-def _columns_of(expressions: Iterable[Bound]) -> dict[int, DataType]:
-    fields = (leaf for expression in expressions for leaf in leaves(expression) if isinstance(leaf, Field))
-    return {leaf.column: leaf.type for leaf in fields}
+def _columns_of(expressions: Iterable[Bound]) -> Iterator[tuple[int, DataType]]:
+    return ((leaf.column, leaf.type) for expression in expressions for leaf in leaves(expression) if isinstance(leaf, Field))
 
 
 def _compared(expressions: Iterable[Bound], *placements: Placement) -> tuple[tuple[int, ...], ...]:

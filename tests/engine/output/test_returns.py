@@ -240,6 +240,7 @@ def test_a_return_table_is_itself_a_table_of_events():
         pa.array([Decimal("1.5"), None, Decimal(10**30)], pa.decimal128(38, 2)),
         pa.array([Decimal("1.5"), None, Decimal(10**30)], pa.decimal256(60, 2)),
         pa.array([pa.MonthDayNano([1, 2, 3]), None, pa.MonthDayNano([0, 0, 0])]),
+        pa.array([[1.0, 2.0], None, [3.0, None]], pa.list_(pa.float64(), 2)),
     ],
     ids=lambda column: str(column.type),
 )
@@ -249,6 +250,15 @@ def test_a_cell_that_cannot_be_computed_with_is_null_or_not(column):
     assert measured["absent"].to_pylist() == [False, True, False]
     seen = cep.match(events, "DEFINE A AS ts <= 2, B AS ts > 2 PATTERN A meets B RETURN last(A.x) IS NULL AS absent", detect="early")
     assert seen["absent"].to_pylist() == [True]
+    for condition, rows in (
+        ("e.x IS NULL", [1]),
+        ("e.x IS NOT NULL", [0, 2]),
+        ("count(e.x) > 0", [0, 2]),
+        ("e.ts > 2 OR e.x IS NULL", [1, 2]),
+    ):
+        assert cep.match(events, f"PATTERN e WHERE {condition}", output="indices")["e"].to_pylist() == rows
+    several = "PATTERN SEQ(d, e{2}) WHERE count(e.x) = 1 AND (d.x IS NULL OR e[i].ts > 1) AND (last(e.x) IS NOT NULL OR d.ts > 9)"
+    assert cep.match(events, several, output="indices").to_pylist() == [{"d": 0, "e": [1, 2]}]
     found = cep.match(events, "PATTERN e RETURN e.x IS NULL AS absent, e.x IS NOT NULL AND e.ts > 1 AS present")
     assert found["absent"].to_pylist() == [False, True, False]
     assert found["present"].to_pylist() == [False, False, True]
