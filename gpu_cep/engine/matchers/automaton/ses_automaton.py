@@ -15,7 +15,7 @@ from gpu_cep.engine.events.matches import Indices, Matches, concatenate_matches,
 from gpu_cep.engine.events.sampling import WorkSample, sum_samples
 from gpu_cep.engine.lowering.jump_tables import JumpIndexes
 from gpu_cep.engine.lowering.pattern_tables import STRATEGY
-from gpu_cep.engine.matchers.automaton.walks import ROBUST, chain_kernel, walks, walks_chains, window_kernel
+from gpu_cep.engine.matchers.automaton.walks import ROBUST, chain_kernel, walks, walks_chains, walks_on, window_kernel
 from gpu_cep.engine.matchers.dead_ends import allocate_dead_ends
 from gpu_cep.engine.matchers.match_tables import failed_condition, new_count_table, new_match_table
 from gpu_cep.engine.matchers.search import Search, entry_of_match
@@ -284,7 +284,7 @@ class _Enumeration:
             slots = np.empty(2 * search.variable_count + 1, np.int64)
             status = chain_kernel(tables)(windows, self.events, criteria, self.chain, walk, slots, run, output)
             self.walks = status != Status.CHOICE
-        elif self.walks and tables.judgements is not None:
+        elif self.walks and tables.judgements is not None and walks_on(search.plan, tables):
             status = window_kernel(search.plan, tables)(windows, self.events, criteria, tables.judgements, self.jumps, walk, run, output)
             self.walks = status != Status.CHOICE
         if status == Status.CHOICE:

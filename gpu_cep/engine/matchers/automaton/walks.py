@@ -26,6 +26,11 @@ def walks(plan: EventPlan, tables: MatcherTables) -> bool:
     """Return whether each window has a single run that can be walked; under the robust strategy those of single events in a row."""
     if plan.strategy == ROBUST:
         return tables.chain is not None and tables.of_singles
+    return walks_on(plan, tables)
+
+
+def walks_on(plan: EventPlan, tables: MatcherTables) -> bool:
+    """Return whether windows are walked that are not walked as a chain, as when searches jump; those of the robust strategy are not."""
     return tables.judgements is not None and plan.strategy in _WALKED
 
 

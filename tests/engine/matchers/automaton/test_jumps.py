@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import gpu_cep as cep
 from gpu_cep.engine.lowering import jump_tables
 from gpu_cep.engine.lowering.jump_tables import jump_table
+from gpu_cep.engine.matchers.automaton import ses_automaton
 from gpu_cep.errors import MatchLimitExceeded
 from gpu_cep.lang.ast import STRATEGIES
 from gpu_cep_kernels.rules.scalars import COMPARISONS
@@ -25,10 +26,17 @@ SIZE = 2_000
 
 
 @pytest.fixture
-def at_once(monkeypatch):
+def soon(monkeypatch):
+    """Searches may jump after the first step."""
+    monkeypatch.setattr(jump_tables, "WASTED_PER_EVENT", 0)
+    monkeypatch.setattr(ses_automaton, "FIRST_STEPS", 1)
+    monkeypatch.setattr(ses_automaton, "FIRST_WALKED", 1)
+
+
+@pytest.fixture
+def at_once(monkeypatch, soon):
     """Searches jump from the first event on."""
     monkeypatch.setattr(jump_tables, "PATIENCE", 0)
-    monkeypatch.setattr(jump_tables, "WASTED_PER_EVENT", 0)
 
 
 def jumping(case):
@@ -81,6 +89,7 @@ QUERIES = [
 
 @pytest.mark.parametrize("strategy", ["skip_till_next_match", "robust_skip_till_next_match", "skip_till_any_match"])
 @pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.usefixtures("soon")
 def test_jumps_over_many_blocks(monkeypatch, query, strategy):
     window = 700 if strategy == "skip_till_next_match" else 12
     for seed in range(2):
@@ -88,12 +97,25 @@ def test_jumps_over_many_blocks(monkeypatch, query, strategy):
         found = []
         for patience in (0, 3, NEVER):
             monkeypatch.setattr(jump_tables, "PATIENCE", patience)
-            monkeypatch.setattr(jump_tables, "WASTED_PER_EVENT", 0)
             text = f"PATTERN {query} WITHIN {window}"
             found.append(cep.match(events, text, strategy=strategy, algorithm="ses_automaton", output="indices"))
         assert found[0].equals(found[2])
         assert found[1].equals(found[2])
         assert found[0].num_rows > 0 or strategy != "skip_till_next_match"
+
+
+@pytest.mark.usefixtures("soon")
+def test_the_robust_strategy_stays_robust_when_searches_jump():
+    """From the second start on searches jump; the first b of each start is a dead end."""
+    kinds, k, x = [], [], []
+    for start in range(4):
+        kinds += ["A", *["B"] * 8_002, "C"]
+        k += [start, *[-1] * 4_000, start, *[-1] * 4_000, start, start]
+        x += [0, *[0] * 4_000, 9, *[0] * 4_000, 1, 5]
+    events = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "k": k, "x": x})
+    query = "PATTERN SEQ(A a, B b, C c) WHERE robust_skip_till_next_match { b.k = a.k AND c.x > b.x } WITHIN 8003"
+    found = cep.match(events, query, algorithm="ses_automaton", output="indices")
+    assert found["b"].to_pylist() == [8_002, 16_006, 24_010, 32_014]
 
 
 @pytest.mark.parametrize(
