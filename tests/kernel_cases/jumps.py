@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu_cep_kernels.automaton.jump_indexes import jump_indexes, new_bounds
+from gpu_cep_kernels.automaton.jump_indexes import first_state, jump_indexes, new_bounds
 from gpu_cep_kernels.automaton.jump_indexes import no_jumps as without_indexes
 from gpu_cep_kernels.automaton.jumps import Jumps, JumpTable
 from gpu_cep_kernels.rules.scalars import COMPARISONS
@@ -27,6 +27,9 @@ class Jump(NamedTuple):
     column: int
     register: int
     key: int
+    added: int = -1
+    sign: int = 1
+    beside: int = -1
 
 
 def _comparison(name: str, left: int, right: int) -> tuple[Instruction, ...]:
@@ -58,7 +61,7 @@ _JUMPS = (
     Jump(1, 1, "ge", True, 0, 0, 0),
     Jump(2, 2, "eq", False, 0, 0, 0),
     Jump(2, 3, "eq", True, 1, 0, 1),
-    Jump(2, 4, "gt", True, 1, 2, 1),
+    Jump(2, 4, "gt", True, 1, 0, 1, added=1),
 )
 
 
@@ -71,6 +74,9 @@ def jump_table(jumps: tuple[Jump, ...]) -> JumpTable:
         floating=np.array([jump.floating for jump in jumps], np.bool_),
         column=_ints(jump.column for jump in jumps),
         register=_ints(jump.register for jump in jumps),
+        added=_ints(jump.added for jump in jumps),
+        sign=_ints(jump.sign for jump in jumps),
+        beside=_ints(jump.beside for jump in jumps),
         key=_ints(jump.key for jump in jumps),
     )
 
@@ -87,4 +93,8 @@ def no_jumps() -> Jumps:
 def jumps(bank: ColumnBank, occurrence: Array, patience: int = 0) -> Jumps:
     """Jumps by the conditions above."""
     table = jump_table(_JUMPS)
-    return Jumps(table, *jump_indexes(table._replace(first=table.first[:4]), bank, 0, occurrence), new_bounds(table), patience)
+    state, indexes = (
+        first_state(table, bank, 0, occurrence.shape[1] - 2),
+        jump_indexes(table._replace(first=table.first[:4]), bank, 0, occurrence),
+    )
+    return Jumps(table, *indexes, new_bounds(state), patience)

@@ -62,6 +62,20 @@ MATCHERS = (
         ("tests/engine/matchers/automaton/test_jumps.py",),
     ),
     Fault(
+        "jump-adds-what-a-sum-subtracts",
+        "gpu_cep/engine/lowering/jump_tables.py",
+        'sign=1 if operation == "sub" else -1',
+        "sign=1",
+        ("tests/engine/matchers/automaton/test_jumps.py",),
+    ),
+    Fault(
+        "jump-hides-an-overflow",
+        "kernels/gpu_cep_kernels/automaton/jump_indexes.py",
+        "            state[j] = UNUSABLE\n",
+        "            state[j] = UNKNOWN\n",
+        ("tests/engine/matchers/automaton/test_jumps.py",),
+    ),
+    Fault(
         "jump-over-the-first-of-a-binding",
         "gpu_cep/engine/lowering/jump_tables.py",
         "else {part.each, part.first}",

@@ -15,10 +15,10 @@ from gpu_cep.analysis.operators import MIRRORED
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.plan.event_plan import Part, PlannedBranch, PlannedCondition
 from gpu_cep.plan.programs import Program
-from gpu_cep_kernels.automaton.jump_indexes import jump_indexes, new_bounds, no_jumps
+from gpu_cep_kernels.automaton.jump_indexes import first_state, jump_indexes, new_bounds, no_jumps
 from gpu_cep_kernels.automaton.jumps import Jumps, JumpTable, ValueBuckets, ZoneMaps
 from gpu_cep_kernels.rules.scalars import COMPARISONS
-from gpu_cep_kernels.rules.tables import ColumnBank, Ints, Places
+from gpu_cep_kernels.rules.tables import Bytes, ColumnBank, Ints, Places
 
 # Events that a search passes over one by one before it jumps, and on average if indexes are to be made: fewer cost no more than a
 # jump. Also the searches in a row before one looks ahead.
@@ -34,7 +34,9 @@ class _Jump:
     """A condition as ``new φ bound``.
 
     `column` is the column of the new event. `register` holds the value computed from the bound
-    events.
+    events. The value of register `added`, if it is not -1, is added to it or subtracted, as `sign`
+    says. `beside` is the column of integers that the condition's program adds to the new event's
+    value, or subtracts; -1 if there is none.
     """
 
     condition: int
@@ -42,6 +44,9 @@ class _Jump:
     floating: bool
     column: int
     register: int
+    added: int = -1
+    sign: int = 1
+    beside: int = -1
 
     @property
     def direction(self) -> str:
@@ -63,6 +68,9 @@ def jump_table(branch: PlannedBranch, final: Ints) -> JumpTable:
         floating=np.array([each.floating for _, each in jumps], np.bool_),
         column=np.array([each.column for _, each in jumps], np.int64),
         register=np.array([each.register for _, each in jumps], np.int64),
+        added=np.array([each.added for _, each in jumps], np.int64),
+        sign=np.array([each.sign for _, each in jumps], np.int64),
+        beside=np.array([each.beside for _, each in jumps], np.int64),
         key=np.array(_keys(jumps), np.int64),
     )
 
@@ -92,24 +100,78 @@ def _jumps_of(v: int, branch: PlannedBranch, final: set[int]) -> list[_Jump]:
     return sorted((each for each in found if each is not None), key=lambda each: each.comparison != "eq")
 
 
+@dataclass(frozen=True, slots=True)
+class _Registers:
+    """What the registers of a condition's program hold, for a variable that is to bind a new event.
+
+    `loads`: those with a column of an event: its type, column and role. `bound`: those that the new event
+    has no part in. `each` is the role of the new event.
+    """
+
+    program: Program
+    loads: Mapping[int, tuple[str, int, int]]
+    bound: frozenset[int]
+    each: int
+
+    @classmethod
+    def of(cls, program: Program, part: Part) -> _Registers:
+        """Return those of a program for the variable of `part`."""
+        loads = {target: (name, column, role) for name, target, column, role in program.code if name in _LOADS}
+        # the first of a binding that is empty is the new event itself, unless the condition waits for a second one
+        new = {part.each} if part.previous >= 0 else {part.each, part.first}
+        return cls(program, loads, frozenset(r for r, roles in _roles(program).items() if not roles & new), part.each)
+
+    def own(self, register: int) -> tuple[str, int] | None:
+        """Return the type and the column of the new event's value in a register; None if it holds another value."""
+        load, column, role = self.loads.get(register, ("", -1, -1))
+        return (load, column) if role == self.each and load in _LOADS else None
+
+    def beside(self, register: int) -> int | None:
+        """Return the column of integers that a register holds, -1 for a constant of at most 62 bits, None for another value."""
+        load, column, _ = self.loads.get(register, ("", -1, -1))
+        constants = [number for name, target, number, _ in self.program.code if name == "const_int" and target == register]
+        if constants and abs(self.program.int_constants[constants[0]]) <= 1 << 62:
+            return -1
+        return column if load == "load_int" else None
+
+
 def _orient_jump(c: int, condition: PlannedCondition, part: Part) -> _Jump | None:
     """Return condition c as a jump of the variable of `part`; None if it is none.
 
-    It is one if it compares a column of the new event with a value of the bound events.
+    It is one if it compares a value of the bound events with a column of the new event. A sum or
+    difference of such a column and a value of the bound events may stand for the column.
     """
     program = condition.program
-    loads = {target: (name, column, role) for name, target, column, role in program.code if name in _LOADS}
     name, target, left, right = program.code[-1]
     comparison, _, _ = name.partition("_")
     if comparison not in MIRRORED or comparison == "ne" or target != program.result:
         return None
-    # the first of a binding that is empty is the new event itself, unless the condition waits for a second one
-    new = {part.each} if part.previous >= 0 else {part.each, part.first}
-    roles = _roles(program)
-    for own, other, oriented in ((left, right, comparison), (right, left, MIRRORED[comparison])):
-        load, column, role = loads.get(own, ("", -1, -1))
-        if role == part.each and load in _LOADS and not roles[other] & new:
-            return _Jump(c, oriented, _LOADS[load], column, other)
+    registers = _Registers.of(program, part)
+    for value, limit, oriented in ((left, right, comparison), (right, left, MIRRORED[comparison])):
+        own = registers.own(value)
+        if limit in registers.bound and own is not None:
+            return _Jump(c, oriented, _LOADS[own[0]], own[1], limit)
+        summed = _orient_sum(c, value, limit, oriented, registers) if limit in registers.bound else None
+        if summed is not None:
+            return summed
+    return None
+
+
+def _orient_sum(c: int, value: int, limit: int, comparison: str, registers: _Registers) -> _Jump | None:
+    """Return ``value φ limit`` as a jump where a register holds ``new ± other`` or ``other - new``; None if it holds another value."""
+    code = registers.program.code
+    name, _, first, second = next(each for each in code if each[1] == value)
+    operation, _, kind = name.partition("_")
+    floating = kind == "float"
+    if operation not in ("add", "sub") or (floating and comparison == "eq") or any(each[0].startswith("skip") for each in code):
+        return None
+    for own_register, other in ((first, second), (second, first)):
+        own, beside = registers.own(own_register), -1 if floating else registers.beside(other)
+        if own is None or other not in registers.bound or beside is None:
+            continue
+        if operation == "sub" and own_register == second:
+            return _Jump(c, MIRRORED[comparison], floating, own[1], other, added=limit, sign=-1, beside=beside)
+        return _Jump(c, comparison, floating, own[1], limit, added=other, sign=1 if operation == "sub" else -1, beside=beside)
     return None
 
 
@@ -147,15 +209,17 @@ class JumpIndexes:
     bank: ColumnBank
     base: int
     occurrence: Places
-    _made: tuple[ZoneMaps, ValueBuckets] | None = None
+    _made: tuple[Bytes, ZoneMaps, ValueBuckets] | None = None
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     def jumps(self) -> Jumps:
         """Return the jumps of one enumeration; the bounds that it narrows are its own."""
         with self._lock:
             if self._made is None:
-                self._made = jump_indexes(self.table, self.bank, self.base, self.occurrence)
-        return Jumps(self.table, *self._made, new_bounds(self.table), PATIENCE)
+                state = first_state(self.table, self.bank, self.base, self.occurrence.shape[1] - 2)
+                self._made = state, *jump_indexes(self.table, self.bank, self.base, self.occurrence)
+        state, zones, buckets = self._made
+        return Jumps(self.table, zones, buckets, new_bounds(state), PATIENCE)
 
     def none(self) -> Jumps:
         """Return jumps that are never taken, for use before indexes are made."""

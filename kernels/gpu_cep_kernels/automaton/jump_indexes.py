@@ -7,25 +7,50 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpu_cep_kernels.automaton.jumps import BLOCK, UNKNOWN, Bounds, Jumps, JumpTable, ValueBuckets, ZoneMaps
+from gpu_cep_kernels.automaton.jumps import BLOCK, UNKNOWN, UNUSABLE, Bounds, Jumps, JumpTable, ValueBuckets, ZoneMaps
 from gpu_cep_kernels.matches.groups import order_by_group
 from gpu_cep_kernels.matches.hashing import HashKeys, PartialMatches, hash_rows
 from gpu_cep_kernels.rules.scalars import EQ, GE, GT, UNBOUNDED
-from gpu_cep_kernels.rules.tables import ColumnBank, Flags, Ints, Places, Words
+from gpu_cep_kernels.rules.tables import Bytes, ColumnBank, Flags, Ints, Places, Words
 
 _MOST_BUCKETS = 1 << 22
+# Two integers up to this size have a sum and a difference of 64 bits.
+_LARGE = 1 << 62
 _NO_INTS = np.empty(0, np.int64)
 
 
-def new_bounds(table: JumpTable) -> Bounds:
-    """Return bounds for one enumeration's jumps, all unknown."""
-    jumps = len(table.condition)
-    return Bounds(np.full(jumps, UNKNOWN, np.uint8), np.zeros(jumps, np.int64), np.zeros(jumps))
+def new_bounds(state: Bytes) -> Bounds:
+    """Return bounds for one enumeration's jumps; `state` is what is known of each."""
+    return Bounds(state.copy(), np.zeros(len(state), np.int64), np.zeros(len(state)))
+
+
+def first_state(table: JumpTable, bank: ColumnBank, base: int, size: int) -> Bytes:
+    """Return what is known of each bound before the first search: nothing, or that it is never used.
+
+    It is not used if the sum or difference that the condition computes may overflow for some events of the
+    batch, which has `size` of them: to skip these would hide the error.
+    """
+    state = np.full(len(table.condition), UNKNOWN, np.uint8)
+    for j in np.flatnonzero(_sums_of_integers(table)).tolist():
+        columns = [column for column in (int(table.column[j]), int(table.beside[j])) if column >= 0]
+        values = bank.ints[columns, base : base + size]
+        if size and (values.max() > _LARGE or values.min() < -_LARGE):
+            state[j] = UNUSABLE
+    return state
+
+
+def _sums_of_integers(table: JumpTable) -> Flags:
+    """Return for each jump whether the condition computes a sum or a difference with the new event's integer."""
+    return (table.added >= 0) & ~table.floating
 
 
 def no_jumps(table: JumpTable) -> Jumps:
-    """Return jumps without indexes, which no search ever uses."""
-    return Jumps(table, _NO_ZONES, _NO_BUCKETS, new_bounds(table), UNBOUNDED)
+    """Return jumps without indexes, for searches that pass over events one by one.
+
+    Whether sums of integers may overflow is not asked for them, so that their bounds are not used.
+    """
+    state = np.where(_sums_of_integers(table), UNUSABLE, UNKNOWN).astype(np.uint8)
+    return Jumps(table, _NO_ZONES, _NO_BUCKETS, new_bounds(state), UNBOUNDED)
 
 
 def jump_indexes(table: JumpTable, bank: ColumnBank, base: int, occurrence: Places) -> tuple[ZoneMaps, ValueBuckets]:

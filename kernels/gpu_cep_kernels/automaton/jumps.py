@@ -22,15 +22,18 @@ import numpy as np
 from gpu_cep_kernels.compile.jit import rule
 from gpu_cep_kernels.rules.conditions import first_cursor, is_closed, set_rows
 from gpu_cep_kernels.rules.interpreter import run_program
-from gpu_cep_kernels.rules.scalars import EQ, compare, mix_hash
+from gpu_cep_kernels.rules.scalars import EQ, LE, LT, add_ints, compare, mix_hash, subtract_ints
 from gpu_cep_kernels.rules.tables import Bytes, Conditions, EventPath, EventTable, Flags, Floats, Ints, PatternTable, Places
 
 # A block has BLOCK events, or BLOCK blocks of the level below.
 BLOCK_BITS = 5
 BLOCK = 1 << BLOCK_BITS
 
-# What is known of a bound: nothing, its value, or that no event satisfies the condition.
-UNKNOWN, KNOWN, NEVER = range(3)
+# What is known of a bound: nothing, its value, or that no event satisfies the condition. Of one that is UNUSABLE nothing ever is.
+UNKNOWN, KNOWN, NEVER, UNUSABLE = range(4)
+
+# How far a bound that is a sum of floats is moved, in shares of what is added: further than sums and differences are rounded.
+_MARGIN = 2.0**-50
 
 
 class JumpTable(NamedTuple):
@@ -42,6 +45,8 @@ class JumpTable(NamedTuple):
     - floating[j]: whether the value is float64, not int64.
     - column[j]: the value's column in the bank's matrix of that type.
     - register[j]: the register in which the condition's program leaves the bound.
+    - added[j], sign[j]: the register whose value is added to that, or subtracted from it (1, -1); -1 if none is.
+    - beside[j]: the int64 column of what the condition's program adds to the new event's value, or subtracts; -1 if there is none.
     - key[j]: the number of its index among the indexes of that kind and type.
     """
 
@@ -51,6 +56,9 @@ class JumpTable(NamedTuple):
     floating: Flags
     column: Ints
     register: Ints
+    added: Ints
+    sign: Ints
+    beside: Ints
     key: Ints
 
 
@@ -84,7 +92,7 @@ class ValueBuckets(NamedTuple):
 class Bounds(NamedTuple):
     """Hold the value with which each jump compares the next event; it holds until the path changes.
 
-    - state[j]: what is known of jump j's bound (UNKNOWN, KNOWN, NEVER).
+    - state[j]: what is known of jump j's bound (UNKNOWN, KNOWN, NEVER, UNUSABLE).
     - ints[j], floats[j]: the bound, in the array of its type.
     """
 
@@ -108,6 +116,35 @@ class Jumps(NamedTuple):
 
 
 @rule
+def _read_bound(j: int, jumps: Jumps, path: EventPath) -> int:
+    """Write the bound of jump j, which the registers hold; return what is known of it.
+
+    Where ``new - other < limit`` becomes ``new < limit + other`` for floats, the bound is moved so that rounding loses no event.
+    """
+    table, bounds, registers = jumps.table, jumps.bounds, path.registers
+    register, added, floating = table.register[j], table.added[j], table.floating[j]
+    number, value = registers.ints[register], registers.floats[register]
+    never = registers.nulls[register] or (floating and value != value)
+    state = KNOWN
+    if added >= 0:
+        other = registers.floats[added]
+        never = never or registers.nulls[added] or (floating and other != other)
+        if floating:
+            moved = _MARGIN * (abs(value) + abs(other))
+            value += table.sign[j] * other
+            value += moved if table.comparison[j] in (LT, LE) else -moved
+            state = KNOWN if abs(value) < np.inf else UNKNOWN
+        elif table.sign[j] > 0:
+            number, overflowed = add_ints(number, registers.ints[added])
+            state = UNKNOWN if overflowed else KNOWN
+        else:
+            number, overflowed = subtract_ints(number, registers.ints[added])
+            state = UNKNOWN if overflowed else KNOWN
+    bounds.ints[j], bounds.floats[j] = number, value
+    return NEVER if never else state
+
+
+@rule
 def set_bounds(v: int, event: int, settled: bool, pattern: PatternTable, conditions: Conditions, jumps: Jumps, path: EventPath) -> None:
     """Compute the bounds of v's jumps; `event` may be any one, since no bound depends on it.
 
@@ -124,15 +161,14 @@ def set_bounds(v: int, event: int, settled: bool, pattern: PatternTable, conditi
                 decided = decided and path.bound[u] >= pattern.maximum[u]
             if decided:
                 set_rows(g, v, event, cursor, conditions.base, judged, path)
-        bounds.state[j] = UNKNOWN
+        decided = decided and bounds.state[j] != UNUSABLE
+        if bounds.state[j] != UNUSABLE:
+            bounds.state[j] = UNKNOWN
         if decided:
             begin, end, stand_ins = judged.code_first[c], judged.code_last[c] - 1, conditions.aggregates.missing
             failed = run_program(begin, end, conditions.programs, conditions.bank, stand_ins, path.aggregates, registers)
-            register = table.register[j]
-            bounds.ints[j], bounds.floats[j] = registers.ints[register], registers.floats[register]
-            never = registers.nulls[register] or (table.floating[j] and bounds.floats[j] != bounds.floats[j])
             if failed == 0:
-                bounds.state[j] = NEVER if never else KNOWN
+                bounds.state[j] = _read_bound(j, jumps, path)
 
 
 @rule
