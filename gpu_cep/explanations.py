@@ -130,7 +130,7 @@ def explanation_of(
     if profile is None:
         return Explanation(query, plan, engine.device, engine.reason, phase_two=engine.phase_two)
     from gpu_cep.engine.phase_one.computed_columns import event_columns
-    from gpu_cep.engine.phase_one.variable_counts import events_of_variables
+    from gpu_cep.engine.phase_one.label_events import events_of_variables
 
     fitting = events_of_variables(plan, event_columns(plan, to_host(table)), threads)
     return Explanation(

@@ -343,7 +343,8 @@ def fit_events(events: pa.Table, schema: pa.Schema, wanted: pa.Schema) -> pa.Tab
         raise EventError(f"events: {told}; the stream's schema has {'it' if len(missing) == 1 else 'them'}")
     chosen = events.select(wanted.names)
     pairs = list(zip(chosen.schema, wanted, strict=True))
-    wrong = [(own, field) for own, field in pairs if own.type != field.type and not _same_text(own.type, field.type)]
+    # text is text in whatever encoding
+    wrong = [(own, field) for own, field in pairs if own.type != field.type and not (holds_text(own.type) and holds_text(field.type))]
     if wrong:
         told = "; ".join(f"column {own.name!r} is {own.type}, and the stream's schema says {field.type}" for own, field in wrong)
         raise EventError(f"events: {told}; cast the events, or make the stream with their schema")
@@ -363,11 +364,6 @@ def _meant(name: str, names: list[str]) -> str:
     """Return the column that is most like `name`, as a part of an error."""
     near = nearest(name, names)
     return f" ({near})" if near else ""
-
-
-def _same_text(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Return whether both are text, in whatever encoding."""
-    return holds_text(given) and holds_text(wanted)
 
 
 stream = Stream

@@ -82,10 +82,6 @@ def problems_of(
     return name, pattern, parts
 
 
-def _all(completed: Iterable[Bindings]) -> list[Bindings]:
-    return list(completed)
-
-
 def _skip_past_last(completed: Iterable[Bindings]) -> list[Bindings]:
     """Return the matches that start behind the last event of the match taken before them.
 
@@ -144,7 +140,7 @@ class _Greatest:
 
 
 AFTER_MATCH: Mapping[str, Callable[[Iterable[Bindings]], list[Bindings]]] = {
-    "all": _all,
+    "all": list,
     "skip_past_last": _skip_past_last,
     "skip_to_next": _skip_to_next,
 }

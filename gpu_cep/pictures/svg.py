@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import singledispatch
 from html import escape
 
 from gpu_cep.pictures.shapes import INK, LEADING, LETTERS, Area, Box, Letters, Line, Look, Point, Shape, Text
@@ -40,35 +39,24 @@ def _letters(letters: Letters) -> dict[str, str]:
     return written
 
 
-@singledispatch
 def _element(shape: Shape) -> str:
+    """Return the element of a shape."""
+    match shape:
+        case Box():
+            place = f'x="{shape.x:.1f}" y="{shape.y:.1f}" width="{shape.width:.1f}" height="{shape.height:.1f}" rx="{shape.radius:.1f}"'
+            return f'<rect class="{shape.look.name}"{_named(shape.name)} {place}/>'
+        case Line():
+            start, *others = map(_point, shape.points)
+            return f'<path class="{shape.look.name}" d="M{start}{"L" if len(others) == 1 else "C"}{" ".join(others)}"/>'
+        case Area():
+            return f'<polygon class="{shape.look.name}" points="{" ".join(map(_point, shape.points))}"/>'
+        case Text():
+            if len(shape.lines) == 1:
+                return f'<text class="{shape.look.name}" x="{shape.x:.1f}" y="{shape.y:.1f}">{escape(shape.lines[0])}</text>'
+            x, feet = f"{shape.x:.1f}", (shape.y + LEADING * number for number in range(len(shape.lines)))
+            spans = (f'<tspan x="{x}" y="{y:.1f}">{escape(line)}</tspan>' for y, line in zip(feet, shape.lines, strict=True))
+            return f'<text class="{shape.look.name}">{"".join(spans)}</text>'
     raise NotImplementedError(f"no element of {type(shape).__name__}")
-
-
-@_element.register
-def _(box: Box) -> str:
-    place = f'x="{box.x:.1f}" y="{box.y:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" rx="{box.radius:.1f}"'
-    return f'<rect class="{box.look.name}"{_named(box.name)} {place}/>'
-
-
-@_element.register
-def _(line: Line) -> str:
-    start, *others = map(_point, line.points)
-    return f'<path class="{line.look.name}" d="M{start}{"L" if len(others) == 1 else "C"}{" ".join(others)}"/>'
-
-
-@_element.register
-def _(area: Area) -> str:
-    return f'<polygon class="{area.look.name}" points="{" ".join(map(_point, area.points))}"/>'
-
-
-@_element.register
-def _(text: Text) -> str:
-    if len(text.lines) == 1:
-        return f'<text class="{text.look.name}" x="{text.x:.1f}" y="{text.y:.1f}">{escape(text.lines[0])}</text>'
-    x, feet = f"{text.x:.1f}", (text.y + LEADING * number for number in range(len(text.lines)))
-    spans = (f'<tspan x="{x}" y="{y:.1f}">{escape(line)}</tspan>' for y, line in zip(feet, text.lines, strict=True))
-    return f'<text class="{text.look.name}">{"".join(spans)}</text>'
 
 
 def _point(point: Point) -> str:

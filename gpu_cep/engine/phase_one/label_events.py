@@ -36,11 +36,12 @@ from gpu_cep.identity import Identity
 from gpu_cep.plan.event_plan import CodeProperty, Plan
 from gpu_cep.plan.programs import Program
 from gpu_cep.records import record
-from gpu_cep_kernels.compile.launch import blocks, slices, spread, threads_for
+from gpu_cep_kernels.compile.launch import blocks, slices, spread, threads_for, threads_of
 from gpu_cep_kernels.device.interface import HOST, Backend
 from gpu_cep_kernels.device.primitives import merged_words
 from gpu_cep_kernels.phase_one.kept_rows import SPARE
 from gpu_cep_kernels.phase_one.label_masks import compact, mask_by_code, mask_by_comparison, mask_by_packed_code, mask_by_truth
+from gpu_cep_kernels.rules.scalars import LABEL_BITS
 from gpu_cep_kernels.rules.tables import ColumnBank, ProgramResults, ProgramTable
 
 # Events per block: labels of a few variables stay in the second-level cache, and threads are seldom held up between blocks.
@@ -288,3 +289,12 @@ def _row_numbers(span: tuple[int, int]) -> npt.NDArray[np.int32]:
     for start, end in blocks(low, high, BLOCK):
         np.add(first[: end - start], np.int32(start), out=rows[start - low : end - low])
     return rows
+
+
+def events_of_variables(plan: Plan, columns: EventColumns, threads: int | None) -> dict[str, int]:
+    """Return, by name, how many events satisfy the properties of each variable of `plan`, to explain why there are no matches."""
+    labels, counts = label_events(plan, columns, threads_of(threads)).labels, {}
+    for v, variable in enumerate(plan.query.variables):
+        words = [part[v // LABEL_BITS] for part in labels]
+        counts[variable.name] = sum(int(np.count_nonzero(own & own.dtype.type(1 << v % LABEL_BITS))) for own in words)
+    return counts

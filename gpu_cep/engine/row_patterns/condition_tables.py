@@ -111,11 +111,6 @@ def covers(total: Total, variable: int) -> bool:
     return total.members is None or variable in total.members
 
 
-def reads_classifier(total: Total, classifier: int) -> bool:
-    """Return whether the argument of a total depends on the variable of a row."""
-    return total.argument is not None and any(leaf.column == classifier for leaf in leaves(total.argument))
-
-
 def _arguments(run: RowRun, totals: Sequence[Total]) -> tuple[Array, Arguments, int]:
     """Return for each total and variable the row of arguments that it reads, the arguments, and how many codes one has at most."""
     plan, length = run.plan, len(run.ordered)
@@ -123,7 +118,7 @@ def _arguments(run: RowRun, totals: Sequence[Total]) -> tuple[Array, Arguments, 
     # an argument that reads CLASSIFIER() is another one for each variable, and of values that are counted apart there are codes
     known: dict[_Argument, int] = {}
     for t, total in enumerate(totals):
-        by_variable = reads_classifier(total, plan.columns.classifier)
+        by_variable = total.argument is not None and any(leaf.column == plan.columns.classifier for leaf in leaves(total.argument))
         for variable in range(plan.variables):
             if covers(total, variable):
                 argument = _Argument(total.argument, _is_coded(total), variable if by_variable else None)

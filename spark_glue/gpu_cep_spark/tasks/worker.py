@@ -30,7 +30,7 @@ from gpu_cep.engine.slices.untimed import are_missing
 from gpu_cep.errors import EventError
 from gpu_cep.plan.interval_plan import AnyPlan
 from gpu_cep_spark.files.card_reading import read_to_card
-from gpu_cep_spark.files.key_buckets import KeyBucket, rows_of_bucket
+from gpu_cep_spark.files.key_buckets import rows_of_bucket
 from gpu_cep_spark.files.outside_events import OutsideEvents
 from gpu_cep_spark.files.reading import Reading, Share, read_share, shares_of
 from gpu_cep_spark.narrowing.codes import Codes, decode_columns
@@ -155,7 +155,7 @@ def _batches_of(work: Work, files: Reading, share: Share, profile: Profile) -> I
     """Yield the events of a share of the files that are of its streams."""
     for events in read_share(files, share, profile, timed=work.plan.query.drops_untimed):
         if share.bucket is not None:
-            events = _of_bucket(work, events, share.bucket)
+            events = events.filter(pa.array(rows_of_bucket(_columns_of(work, events), work.keys, share.bucket)))
         # popped one by one, so that batches which are spilled are freed here
         outside = OutsideEvents(work.plan, files, share, partial(_columns_of, work), profile)
         in_order = (outside.last_before(events), events, outside.one_behind(events))
@@ -163,10 +163,6 @@ def _batches_of(work: Work, files: Reading, share: Share, profile: Profile) -> I
         del events, in_order
         while held:
             yield held.pop()
-
-
-def _of_bucket(work: Work, events: pa.Table, bucket: KeyBucket) -> pa.Table:
-    return events.filter(pa.array(rows_of_bucket(_columns_of(work, events), work.keys, bucket)))
 
 
 def _columns_of(work: Work, events: pa.Table) -> EventColumns:

@@ -245,12 +245,8 @@ def bytes_of_branches(branches: Sequence[MatcherTables]) -> int:
 
     The first one's are counted with the pattern's tables, and with its walk.
     """
-    return sum(_bytes_of_branch(own) + _ARRAYS_OF_BRANCH * PIECE for own in branches[1:])
-
-
-def _bytes_of_branch(tables: MatcherTables) -> int:
-    """Return the bytes of what kernels read of a branch."""
-    return sum(map(_bytes_of_arrays, (tables.pattern, tables.conditions, tables.aggregates, tables.programs, tables.walked_chain)))
+    read = ((own.pattern, own.conditions, own.aggregates, own.programs, own.walked_chain) for own in branches[1:])
+    return sum(_bytes_of_arrays(tables) + _ARRAYS_OF_BRANCH * PIECE for tables in read)
 
 
 def _bytes_of_arrays(value: Any) -> int:
