@@ -28,7 +28,7 @@ from gpu_cep.engine.slices.assembly import drop_added, number_matches, total_of
 from gpu_cep.engine.slices.disjoint import LaterMatches, take_decided
 from gpu_cep.engine.slices.held_matches import Held, HeldRows
 from gpu_cep.engine.slices.sliced_plan import SlicedPlan, add_columns
-from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_of_streams
+from gpu_cep.engine.streaming.decisive import Decisive, InContact, LastOfStreams, OpenRuns, is_worth_a_look, last_rows_of_streams
 from gpu_cep.engine.streaming.event_tags import Tags, bindable_rows, may_begin, tag_events, tagged_rows
 from gpu_cep.engine.streaming.horizon import Horizon, forget, horizon_of, with_ties
 from gpu_cep.engine.streaming.kept_events import add_events, count_until, drop_first, drop_others, keep_rows, release_dropped
@@ -323,7 +323,7 @@ def _decisive_rows(plan: Plan, decisive: Decisive, known: pa.Table, times: Times
         case OpenRuns(runs), _:
             return open_run_rows(runs, known, threads)
         case LastOfStreams(number), EventPlan():
-            return last_of_streams(plan, known, times, number)
+            return last_rows_of_streams(plan, known, times, number)
         case InContact(contacts), IntervalPlan():
             return rows_in_contact(plan, known, contacts, threads)
     raise AssertionError(f"{decisive} is not of such a plan")

@@ -162,8 +162,8 @@ LIBCUDF = (RuntimeError, ValueError, TypeError, OSError, IndexError, OverflowErr
 @pytest.mark.parametrize(
     ("step", "fault", "error", "message"),
     [
-        *(("read_row_groups", fault, cep.EventError, UNREAD) for fault in LIBCUDF),
-        ("read_row_groups", MemoryError, cep.UnsupportedError, r"out of memory for columns ts, type of .*: page 3\n.*give the path itself"),
+        *(("load_row_groups", fault, cep.EventError, UNREAD) for fault in LIBCUDF),
+        ("load_row_groups", MemoryError, cep.UnsupportedError, r"out of memory for columns ts, type of .*: page 3\n.*give the path itself"),
         ("open_series", NotImplementedError, cep.EventError, "events: cannot read .*events.parquet: page 3"),
     ],
 )
@@ -201,8 +201,8 @@ def test_a_type_that_cudf_reads_otherwise_is_noticed(path):
 
 
 def test_rows_that_are_missing_are_noticed(path):
-    read = gpu_files.read_row_groups
-    fewer = patch.object(gpu_files, "read_row_groups", lambda paths, groups, columns: read(paths, [own[1:] for own in groups], columns))
+    read = gpu_files.load_row_groups
+    fewer = patch.object(gpu_files, "load_row_groups", lambda paths, groups, columns: read(paths, [own[1:] for own in groups], columns))
     with fewer, pytest.raises(cep.EventError, match="column 'ts': cuDF read 53 rows of 60"):
         cep.gpu_files(path).source.read_part(["ts"], None)
 

@@ -58,7 +58,7 @@ def cut_batches(plan: Plan, ordered: OrderedEvents, size: int = BATCH, threads: 
     total = int(ordered.offsets[-1])
     if total > size // 2:
         size = -(-total // (threads * -(-total // (threads * size))))
-    return cut_streams(ordered.offsets, lambda last, stream_end: window_end(plan, ordered, last, stream_end), size)
+    return cut_streams(ordered.offsets, lambda last, stream_end: first_behind_window(plan, ordered, last, stream_end), size)
 
 
 def cut_streams(offsets: Indices, window_end_of: WindowEnd, size: int) -> list[Batch]:
@@ -100,7 +100,7 @@ def _cut_stream(window_end_of: WindowEnd, low: int, stream_end: int, size: int) 
     return Batch(low, own, high)
 
 
-def window_end(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
+def first_behind_window(plan: Plan, ordered: OrderedEvents, last: int, stream_end: int) -> int:
     """Return the first event behind the window of event `last`."""
     if isinstance(plan.query.window, CountWindow):
         return min(last + plan.query.window.events, stream_end)

@@ -75,7 +75,7 @@ def choose_disjoint(streams: Indices, first: Positions, last: Positions) -> npt.
     same first event. A match may be given several times; it is then chosen each time or never.
     """
     begins, ends = _number_positions(streams, first, last)
-    order = order_in_streams(streams, [begins, ends])
+    order = order_rows_by_stream(streams, [begins, ends])
     streams, begins, ends = streams[order], begins[order], ends[order]
     repeated = (streams[1:] == streams[:-1]) & (begins[1:] == begins[:-1])
     matches = np.flatnonzero(np.append(np.ones(min(len(order), 1), np.bool_), ~repeated))
@@ -103,7 +103,7 @@ def _number_positions(streams: Indices, first: Positions, last: Positions) -> tu
     return begins, ends
 
 
-def order_in_streams(streams: Indices, keys: Sequence[Array]) -> Indices:
+def order_rows_by_stream(streams: Indices, keys: Sequence[Array]) -> Indices:
     """Return the order of rows by stream, and within a stream by `keys`, of which the last one is the most significant.
 
     Equal rows stay as they come. Those of a stream most often come in order.

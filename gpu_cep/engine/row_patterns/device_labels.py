@@ -20,7 +20,7 @@ from gpu_cep.engine.phase_one.device.columns import DeviceColumns
 from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.device.label_engine import plan_labelling
 from gpu_cep.engine.phase_one.engine_choice import require_device
-from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, judge_columns, others_than, rows_inside
+from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, clear_where_false, others_than, rows_inside
 from gpu_cep.engine.row_patterns.pieces import pieces_between
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.compile.launch import blocks
@@ -144,7 +144,7 @@ class _GivenLabels:
             return True
         begin, end = low + min(0, *condition.distances), high + max(0, *condition.distances)
         bank = self._part(self.neighbours.by_columns, begin, end)
-        return judge_columns(condition, bank, low - begin, self.labels[low:high], others, self.device)
+        return clear_where_false(condition, bank, low - begin, self.labels[low:high], others, self.device)
 
     def _judge_rows(self, condition: NeighbourCondition, low: int, high: int, others: Any) -> None:
         """Judge the rows [low, high) by the condition's program."""

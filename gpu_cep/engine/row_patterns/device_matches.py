@@ -24,7 +24,7 @@ from gpu_cep.engine.phase_one.device.in_pieces import in_smaller_pieces
 from gpu_cep.engine.phase_one.engine_choice import require_device
 from gpu_cep.engine.row_patterns.automaton_tables import bytes_of_word
 from gpu_cep.engine.row_patterns.device_labels import labels_on_card
-from gpu_cep.engine.row_patterns.device_reach import CardSearch, reach_of, reach_on_card
+from gpu_cep.engine.row_patterns.device_reach import CardSearch, reach_of_words, reach_on_card
 from gpu_cep.engine.row_patterns.found import Lengths
 from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns
 from gpu_cep.engine.row_patterns.pieces import CutPieces, cut_pieces, short_pieces
@@ -137,7 +137,7 @@ def _reach_finder(search: CardSearch, reach: Reach, neighbours: NeighbourColumns
     """
     download = search.device.download
     if not reach.limits.size:
-        return partial(reach_of, download(reach.words))
+        return partial(reach_of_words, download(reach.words))
     return partial(find_reach, neighbours.run, neighbours.pieces, download(search.labels))
 
 

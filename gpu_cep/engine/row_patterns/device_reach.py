@@ -78,11 +78,11 @@ def reach_on_card(search: CardSearch, run: RowRun) -> Reach:
     """Return from which states a match can still end, in arrays on the card, and with a window in which row."""
     xp = search.device.xp
     if run.plan.bound.window is None:
-        return reach_of(_words(search), xp)
+        return reach_of_words(_words(search), xp)
     return Reach(xp.empty((0, 0), np.uint8), _earliest_ends(search), _limits(search, run))
 
 
-def reach_of(words: Any, xp: Any = np) -> Reach:
+def reach_of_words(words: Any, xp: Any = np) -> Reach:
     """Return what words say where there are no windows; `xp` has their arrays."""
     return Reach(words, xp.empty((0, 0), np.int32), xp.empty(0, np.int64))
 

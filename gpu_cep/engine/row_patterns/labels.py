@@ -11,7 +11,7 @@ from gpu_cep.engine.lowering.programs import assemble, program_registers, tabula
 from gpu_cep.engine.phase_one.label_events import BLOCK, make_labeller
 from gpu_cep.engine.phase_one.order_events import stream_slices
 from gpu_cep.engine.row_patterns.device_labels import label_rows_on_device, runs_on_device
-from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, judge_columns, others_than, rows_inside
+from gpu_cep.engine.row_patterns.neighbour_columns import Labels, NeighbourColumns, clear_where_false, others_than, rows_inside
 from gpu_cep.engine.row_patterns.run import RowRun
 from gpu_cep.plan.row_patterns.row_plan import NeighbourCondition
 from gpu_cep_kernels.compile.launch import blocks, slices, spread
@@ -84,7 +84,7 @@ def _judge_columns(condition: NeighbourCondition, neighbours: NeighbourColumns, 
         return False
 
     def judge(span: tuple[int, int]) -> bool:
-        return all(judge_columns(condition, bank, low, labels[low:high], others) for low, high in blocks(*span, BLOCK))
+        return all(clear_where_false(condition, bank, low, labels[low:high], others) for low, high in blocks(*span, BLOCK))
 
     if not all(spread(judge, [(first + low, first + high) for low, high in slices(last - first, threads)], threads)):
         return False

@@ -65,7 +65,7 @@ def rows_inside(condition: NeighbourCondition, length: int) -> tuple[int, int]:
     return max(0, -min(condition.distances)), length - max(0, *condition.distances)
 
 
-def judge_columns(
+def clear_where_false(
     condition: NeighbourCondition, bank: ColumnBank, low: int, labels: Array, others: Any, place: Backend = HOST
 ) -> bool:  # fmt: skip
     """Clear the bit of a condition's variable in `labels`, those of the rows from `low` of the bank on, where it does not hold.

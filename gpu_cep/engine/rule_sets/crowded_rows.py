@@ -20,7 +20,7 @@ from gpu_cep.engine.events.batches import window_length
 from gpu_cep.engine.events.ordered_events import OrderedEvents
 from gpu_cep.engine.input.event_columns import EventColumns
 from gpu_cep.engine.rule_sets.families import Family
-from gpu_cep.engine.rule_sets.ordered_rows import order_rows, times_at
+from gpu_cep.engine.rule_sets.ordered_rows import order_chosen_rows, times_at
 from gpu_cep.engine.rule_sets.row_lists import Rows
 from gpu_cep.plan.event_plan import BankLayout, EventPlan
 from gpu_cep_kernels.compile.launch import over_slices
@@ -63,7 +63,7 @@ def mark_crowded_rows(
     planned = replace(plan, layout=BankLayout(), query=replace(plan.query, order_by=()))
     times, missing = times_at(columns, planned.query.timestamp, rows)
     rows, times = rows[~missing], times[~missing]
-    _, ordered = order_rows(planned, columns, rows, np.ones(len(rows), np.uint64), times, threads, profile)
+    _, ordered = order_chosen_rows(planned, columns, rows, np.ones(len(rows), np.uint64), times, threads, profile)
     lengths = [window_length(family.plan, ordered.times.dtype) for family in families]
     of_scale: dict[int, list[int]] = {}
     for number, length in enumerate(lengths):

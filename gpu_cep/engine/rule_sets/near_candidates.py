@@ -19,7 +19,7 @@ from gpu_cep.engine.events.reported import EVERY_MATCH
 from gpu_cep.engine.lowering.pattern_tables import matcher_tables
 from gpu_cep.engine.phase_one.run import EventRun
 from gpu_cep.engine.rule_sets.families import Family
-from gpu_cep.engine.rule_sets.ordered_rows import order_rows, times_at
+from gpu_cep.engine.rule_sets.ordered_rows import order_chosen_rows, times_at
 from gpu_cep.engine.rule_sets.paired_rows import FamilyRows, paired_query, weakest_labels
 from gpu_cep.engine.windows.candidates import branch_windows, match_windows, prune_windows
 from gpu_cep.engine.windows.placed_windows import candidate_ends
@@ -41,7 +41,7 @@ def keep_near_candidates(given: FamilyRows, threads: int, profile: Profile) -> F
     planned = replace(whole, layout=BankLayout())
     times, missing = times_at(given.columns, planned.query.timestamp, given.rows)
     chosen = np.flatnonzero((labels != 0) & ~missing)
-    columns, ordered = order_rows(planned, given.columns, given.rows[chosen], labels[chosen], times[chosen], threads, profile)
+    columns, ordered = order_chosen_rows(planned, given.columns, given.rows[chosen], labels[chosen], times[chosen], threads, profile)
     budget = Budget(None, None, lambda: Footprint(0, 0), lambda: 0)
     run = EventRun(planned, columns, matcher_tables(whole, columns), EVERY_MATCH, budget, threads, profile)
     kept = np.zeros(len(chosen), np.bool_)

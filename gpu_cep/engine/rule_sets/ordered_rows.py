@@ -31,7 +31,7 @@ def times_at(columns: EventColumns, column: int, rows: Rows) -> tuple[Array, npt
     return times, np.isnan(times) if nulls is None else nulls[rows] | np.isnan(times)
 
 
-def order_rows(
+def order_chosen_rows(
     planned: EventPlan, whole: EventColumns, rows: Rows, labels: npt.NDArray[np.uint64], times: Array, threads: int, profile: Profile
 ) -> tuple[EventColumns, OrderedEvents]:  # fmt: skip
     """Return the columns of some rows of `whole`, and these rows as events in the order of their streams.

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gpu_cep.engine.events.key_hashes import are_among
 from gpu_cep.engine.events.matches import Flags, Indices
 from gpu_cep.engine.events.own_events import TimeSlice
-from gpu_cep.engine.events.positions import Positions, choose_disjoint, order_in_streams
+from gpu_cep.engine.events.positions import Positions, choose_disjoint, order_rows_by_stream
 from gpu_cep.engine.events.settling import Borders
 from gpu_cep.engine.input.chunk_dictionaries import without_others
 from gpu_cep.engine.input.machine_values import machine_values
@@ -130,7 +130,7 @@ def _begins(sliced: SlicedPlan, keys: pa.Table, later: LaterMatches | None, time
 
 def _by_start(streams: Indices, first: Positions, matches: Indices) -> Indices:
     """Return the matches by stream and first event; those of one slice most often come so."""
-    order: Indices = matches[order_in_streams(streams[matches], [first[1][matches], first[0][matches]])]
+    order: Indices = matches[order_rows_by_stream(streams[matches], [first[1][matches], first[0][matches]])]
     return order
 
 

@@ -76,7 +76,7 @@ def is_worth_a_look(state: StreamState, known: int, brought: int) -> bool:
     return known > max(_FEWEST, 2 * state.settled, brought)
 
 
-def last_of_streams(plan: EventPlan, table: pa.Table, times: Times, number: int) -> Indices:
+def last_rows_of_streams(plan: EventPlan, table: pa.Table, times: Times, number: int) -> Indices:
     """Return the last `number` events of each stream, ascending, and those that tie with the first of these."""
     if not number:
         return np.empty(0, np.int64)

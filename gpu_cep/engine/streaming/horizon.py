@@ -18,7 +18,7 @@ from gpu_cep.engine.input.ticks import Tick, following, window_begin
 from gpu_cep.engine.slices.sliced_plan import numbers_ties
 from gpu_cep.engine.streaming.certainty import earliest_open
 from gpu_cep.engine.streaming.kept_events import count_until, drop_first, drop_others, keep_from
-from gpu_cep.engine.streaming.sessions import Sessions, find_sessions, streams_of
+from gpu_cep.engine.streaming.sessions import Sessions, find_sessions, streams_of_events
 from gpu_cep.engine.streaming.state import StreamState
 from gpu_cep.plan.certainty import Certain, waiting_branches
 from gpu_cep.plan.event_plan import EventPlan, Plan
@@ -113,7 +113,7 @@ def _of_sessions(counted: _Counted, time_to_live: Tick) -> Horizon:
     """Return the horizon of a query whose window is a number of events of a key's session."""
     plan, window, certain, state, until, known, ends = counted
     answered = state.clock.answered
-    streams = streams_of(plan, state.events.slice(0, known))
+    streams = streams_of_events(plan, state.events.slice(0, known))
     sessions = _sessions(plan, state, streams, time_to_live)
     closed = sessions.are_closed(until, time_to_live)
     over = sessions.are_over(window.events, closed)
@@ -178,7 +178,7 @@ def with_ties(plan: Plan, state: StreamState, known: int, kept: Rows) -> Rows:
     """Return the rows of known events that are `kept`, and of all others of their streams and times if runs number these."""
     if not numbers_ties(plan):
         return kept
-    streams, times = streams_of(plan, state.events.slice(0, known)), state.times[:known]
+    streams, times = streams_of_events(plan, state.events.slice(0, known)), state.times[:known]
     order = np.lexsort([times, streams])
     moved = (np.diff(times[order]) != 0) | (np.diff(streams[order]) != 0)
     moments = np.empty(known, np.int64)

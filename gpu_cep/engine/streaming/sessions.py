@@ -74,7 +74,7 @@ def _are_silences(times: Times, length: Tick) -> Flags:
     return np.diff(times.view(np.uint64)) > np.uint64(length)
 
 
-def streams_of(plan: Plan, events: pa.Table) -> Indices:
+def streams_of_events(plan: Plan, events: pa.Table) -> Indices:
     """Return the number of the stream of each event, by `partition_by`."""
     codes = encode_keys(EventColumns(events, plan.query, plan.dictionaries, threads=1), plan.query.partition_by).codes
     return np.zeros(events.num_rows, np.int64) if codes is None else codes.astype(np.int64)
@@ -84,7 +84,7 @@ def first_closing(plan: Plan, events: pa.Table, times: Times, time_to_live: Tick
     """Return the watermark at which the first session of events, which are in order of time, is closed; None of no events."""
     if not len(times):
         return None
-    streams = streams_of(plan, events)
+    streams = streams_of_events(plan, events)
     last = np.full(int(streams.max()) + 1, times[-1])
     # of several values for one place, the last one is taken
     last[streams] = times

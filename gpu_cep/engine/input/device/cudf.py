@@ -34,7 +34,7 @@ def is_series(column: Any) -> bool:
     return cudf is not None and isinstance(column, cudf.Series)
 
 
-def read_row_groups(paths: Sequence[str], groups: Sequence[Sequence[int]], columns: Sequence[str]) -> Any:
+def load_row_groups(paths: Sequence[str], groups: Sequence[Sequence[int]], columns: Sequence[str]) -> Any:
     """Return columns of row groups of Parquet files as a cudf.DataFrame: of each file those with these numbers, in this order."""
     import cudf
     import pylibcudf

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import fs
 
-from gpu_cep.engine.input.device.cudf import open_series, read_row_groups, require_cudf
+from gpu_cep.engine.input.device.cudf import load_row_groups, open_series, require_cudf
 from gpu_cep.engine.input.device.flat_columns import judge_columns, tell_readers, unite_reasons
 from gpu_cep.engine.input.device.resident import AnyColumn, ResidentTable
 from gpu_cep.engine.input.event_files import shorten_name
 from gpu_cep.engine.input.file_changes import reading_files
 from gpu_cep.engine.input.parquet_files import ParquetFiles
 from gpu_cep.engine.input.readers import ChosenGroups, ReadColumns
-from gpu_cep.engine.input.row_groups import read_row_groups as read_footers
+from gpu_cep.engine.input.row_groups import read_row_groups
 from gpu_cep.engine.input.sources import Source, source_of
 from gpu_cep.errors import Diagnostic, EventError, UnsupportedError
 from gpu_cep_kernels.device.interface import Device
@@ -80,12 +80,12 @@ class CudfReader:
         self, files: ParquetFiles, chosen: Sequence[dataset.ParquetFileFragment], columns: Sequence[str], gpu_memory: int | None
     ) -> ResidentTable:  # fmt: skip
         """Return columns of all rows of some fragments, which cuDF reads."""
-        device, footers = open_device(), read_footers(chosen, files.schema, columns[0], columns)
+        device, footers = open_device(), read_row_groups(chosen, files.schema, columns[0], columns)
         rows = int(footers.rows.sum())
         self._refuse_large(device, AT_ONCE * int(footers.size.sum()), rows, gpu_memory)
         runs = [(path, [group.id for each in same for group in each.row_groups]) for path, same in groupby(chosen, lambda each: each.path)]
         with self._reading_by_cudf(columns), reading_files(files.states, chosen, files.schema, columns):
-            frame = read_row_groups([path for path, _ in runs], [groups for _, groups in runs], columns)
+            frame = load_row_groups([path for path, _ in runs], [groups for _, groups in runs], columns)
         opened = {name: open_series(device, frame[name], name, files.schema.field(name).type) for name in columns}
         for name, column in opened.items():
             if len(column) != rows:

@@ -11,8 +11,8 @@ import numpy as np
 
 from gpu_cep.engine.events.start_counts import StartCounts
 from gpu_cep.engine.matchers.joins.negations import JoinNegations
-from gpu_cep.engine.matchers.joins.partial_matches import concatenate, new_table, table_of_events, take_rows
-from gpu_cep.engine.matchers.joins.sides import hash_keys, relate_sides
+from gpu_cep.engine.matchers.joins.partial_matches import join_tables, new_table, table_of_events, take_partial_matches
+from gpu_cep.engine.matchers.joins.sides import join_keys, relate_sides
 from gpu_cep.engine.matchers.joins.workplace import Workplace, places_in
 from gpu_cep.plan.join_trees import Join, Single, Tree, joined_variables
 from gpu_cep_kernels.compile.launch import blocks
@@ -113,7 +113,7 @@ class BatchJoins:
         sides = relate_sides(
             self.pattern, self.conditions, joined_variables(tree.left), joined_variables(tree.right), exclusive=self.exclusive
         )
-        left_keys, right_keys = to_device(self.where.place, hash_keys(self.conditions, sides))
+        left_keys, right_keys = to_device(self.where.place, join_keys(self.conditions, sides))
         pairing = _Pairing(to_device(self.where.place, sides), self._may_fail(sides), self._end_of_starts(tree))
         for block in self._blocks(tree.right, self.where.bounds.indexed):
             right, borders = self._sort_into_buckets(block, right_keys)
@@ -161,10 +161,10 @@ class BatchJoins:
             gathered.append(table)
             rows += len(table.first)
             if rows >= limit:
-                yield concatenate(self.where.place.xp, gathered)
+                yield join_tables(self.where.place.xp, gathered)
                 gathered, rows = [], 0
         if rows:
-            yield concatenate(self.where.place.xp, gathered)
+            yield join_tables(self.where.place.xp, gathered)
 
     def _row_limit(self, rows: int) -> int:
         """Return `rows`, or fewer if the pattern has many variables."""
@@ -174,12 +174,12 @@ class BatchJoins:
         """Return the rows by bucket, then by first event, and where the buckets begin, with the end."""
         xp = self.where.place.xp
         if len(table.events) > 1:
-            table = take_rows(xp, table, self.where.order(table.first, len(self.streams.times)))
+            table = take_partial_matches(xp, table, self.where.order(table.first, len(self.streams.times)))
         if not len(keys.place):
             return table, self.where.place.upload(np.array([0, len(table.first)], np.int64))
         buckets = min(1 << len(table.first).bit_length(), _MOST_BUCKETS)
         order, borders = self.where.group(self._hash_rows(table, keys, buckets), buckets)
-        return take_rows(xp, table, order), borders
+        return take_partial_matches(xp, table, order), borders
 
     def _hash_rows(self, table: PartialMatches, keys: HashKeys, buckets: int) -> Array:
         """Return the bucket of each row, or an empty array if there are no keys; `buckets` is a power of two."""

@@ -12,7 +12,7 @@ from typing import NoReturn
 import numpy as np
 
 from gpu_cep.engine.events.matches import Indices
-from gpu_cep.engine.matchers.joins.partial_matches import take_rows
+from gpu_cep.engine.matchers.joins.partial_matches import take_partial_matches
 from gpu_cep.engine.matchers.match_tables import failed_condition
 from gpu_cep.plan.join_trees import Join, Tree, joined_variables
 from gpu_cep_kernels.compile.launch import slices, spread
@@ -63,4 +63,4 @@ class JoinNegations:
             if row < high:
                 self.fail(failed_condition(run), int(table.first[row]))
         rows = np.flatnonzero(keep)
-        return table if len(rows) == len(keep) else take_rows(np, table, rows)
+        return table if len(rows) == len(keep) else take_partial_matches(np, table, rows)

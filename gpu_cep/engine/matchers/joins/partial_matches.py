@@ -22,12 +22,12 @@ def table_of_events(events: Array) -> PartialMatches:
     return PartialMatches(events[np.newaxis], events, events)
 
 
-def take_rows(xp: Any, table: PartialMatches, rows: Array) -> PartialMatches:
+def take_partial_matches(xp: Any, table: PartialMatches, rows: Array) -> PartialMatches:
     """Return some rows of a table, in the given order."""
     # `column[..., rows]` would lay the arrays out by column, and kernels would be compiled once more
     return PartialMatches(*(xp.take(column, rows, axis=-1) for column in table))
 
 
-def concatenate(xp: Any, tables: list[PartialMatches]) -> PartialMatches:
+def join_tables(xp: Any, tables: list[PartialMatches]) -> PartialMatches:
     """Return the rows of all tables, one table after the other."""
     return tables[0] if len(tables) == 1 else PartialMatches(*(xp.concatenate(parts, axis=-1) for parts in zip(*tables, strict=True)))

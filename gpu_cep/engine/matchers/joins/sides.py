@@ -73,7 +73,7 @@ def _join_conditions(table: ConditionTable, left: set[int], right: set[int]) -> 
     return np.array(sorted(across, key=lambda c: bool(table.left_variable[c] < 0)), np.int64)
 
 
-def hash_keys(table: ConditionTable, sides: Sides) -> tuple[HashKeys, HashKeys]:
+def join_keys(table: ConditionTable, sides: Sides) -> tuple[HashKeys, HashKeys]:
     """Return the keys by which the rows of the left and of the right table are hashed.
 
     They are the values that the join demands to be equal.

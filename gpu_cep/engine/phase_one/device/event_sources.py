@@ -13,7 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from gpu_cep.analysis.bound import CountWindow
-from gpu_cep.engine.events.batches import window_end, window_length
+from gpu_cep.engine.events.batches import first_behind_window, window_length
 from gpu_cep.engine.events.event_sequence import EventSequence, as_signed, host_sequence
 from gpu_cep.engine.events.label_words import any_overlap
 from gpu_cep.engine.events.matches import Indices, Rows
@@ -282,7 +282,7 @@ class SpilledEvents:
 
     def window_end(self, last: int, stream_end: int) -> int:
         """Return the end that is found on the host."""
-        return window_end(self.plan, self.events, last, stream_end)
+        return first_behind_window(self.plan, self.events, last, stream_end)
 
     def has_overlap(self) -> bool:
         """Look at all labels in one pass on the host."""
