@@ -203,10 +203,12 @@ def _is_plain(kind: pa.DataType) -> bool:
 
 
 def _column(field: Field, schema: pa.Schema) -> Expression | None:
-    """Return an attribute as a column of the source; None for a computed one."""
+    """Return an attribute as a column of the source; None for a computed one, and for one whose statistics Arrow cannot compare."""
     from pyarrow.dataset import field as column
 
-    found: Expression | None = column(schema.names[field.column]) if field.column < len(schema) else None
+    if field.column >= len(schema) or isinstance(schema.field(field.column).type, pa.BaseExtensionType):
+        return None
+    found: Expression = column(schema.names[field.column])
     return found
 
 

@@ -339,3 +339,18 @@ def test_files_in_memory_are_read(tmp_path):
     held = dataset.ParquetFileFormat().make_fragment(pa.py_buffer(sink.getvalue()))
     given = dataset.FileSystemDataset([held], held.physical_schema, held.format)
     assert groups_read(given, "PATTERN SEQ(a, b) WHERE a.x = 3 AND b.x = 3") == (1, 4)
+
+
+@pytest.mark.parametrize("group", [1, 4])
+@pytest.mark.parametrize(
+    ("kind", "storage"),
+    [(pa.uuid(), pa.array([b"a" * 16, None, None, b"b" * 16], pa.binary(16))), (pa.json_(), pa.array(["1", None, None, "2"])),
+     (pa.bool8(), pa.array([1, None, None, 0], pa.int8()))],
+    ids=["uuid", "json", "bool8"],
+)  # fmt: skip
+def test_values_whose_statistics_arrow_cannot_compare_are_null_or_not(kind, storage, group, tmp_path):
+    events = pa.table({"ts": range(4), "id": pa.ExtensionArray.from_storage(kind, storage)})
+    parquet.write_table(events, tmp_path / "events.parquet", row_group_size=group)
+    for condition, rows in (("a.id IS NULL", [1, 2]), ("a.id IS NOT NULL AND a.ts > 0", [3]), ("NOT (a.id IS NULL)", [0, 3])):
+        found = cep.match(tmp_path / "events.parquet", f"PATTERN a WHERE {condition}", output="indices")
+        assert found["a"].to_pylist() == rows
