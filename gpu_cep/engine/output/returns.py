@@ -392,8 +392,9 @@ def _leaf_machine_values(leaf: Leaf, events: ReturnSource) -> tuple[Array, npt.N
     array = events.leaf(leaf)
     if is_opaque(leaf.type):
         return np.zeros(len(array), np.int64), _nulls(array)
-    name = str(leaf.type) if leaf.column is None else events.columns.name(leaf.column)
-    return machine_values(array, name), _nulls(array)
+    # a row pattern has columns beyond those of its events, such as the number of the match
+    named = leaf.column is not None and leaf.column < len(events.columns.schema)
+    return machine_values(array, events.columns.schema.names[leaf.column] if named else str(leaf.type)), _nulls(array)
 
 
 def _decode_dictionary(array: pa.Array) -> pa.Array:
