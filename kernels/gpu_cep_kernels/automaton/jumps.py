@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gpu_cep_kernels.compile.jit import rule
+from gpu_cep_kernels.compile.operations import exact_product
 from gpu_cep_kernels.rules.conditions import first_cursor, is_closed, set_rows
 from gpu_cep_kernels.rules.interpreter import run_program
 from gpu_cep_kernels.rules.scalars import EQ, LE, LT, add_ints, compare, mix_hash, subtract_ints
@@ -130,8 +131,8 @@ def _read_bound(j: int, jumps: Jumps, path: EventPath) -> int:
         other = registers.floats[added]
         never = never or registers.nulls[added] or (floating and other != other)
         if floating:
-            moved = _MARGIN * (abs(value) + abs(other))
-            value += table.sign[j] * other
+            moved = exact_product(_MARGIN, abs(value) + abs(other))
+            value += other if table.sign[j] > 0 else -other
             value += moved if table.comparison[j] in (LT, LE) else -moved
             state = KNOWN if abs(value) < np.inf else UNKNOWN
         elif table.sign[j] > 0:
