@@ -56,7 +56,8 @@ def _order_of_times(times: Times, falls: int) -> Rows:
     Integers that are not far from each other are sorted by 16 bits at a time, which NumPy does by counting.
     """
     begin = times.min()
-    if falls <= len(times) // _FEW_FALLS or times.dtype.kind == "f" or times.max() - begin >= 1 << 32:
+    # Python's integers do not overflow
+    if falls <= len(times) // _FEW_FALLS or times.dtype.kind == "f" or int(times.max()) - int(begin) >= 1 << 32:
         # long runs in order are merged
         return np.argsort(times, kind="stable")
     behind = times - begin

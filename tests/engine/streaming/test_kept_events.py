@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpu_cep.engine.streaming.kept_events import add_events
@@ -23,6 +23,8 @@ def pushed(state: StreamState, times: npt.NDArray[np.generic]) -> StreamState:
     return add_events(state, pa.table({"x": numbers}, SCHEMA), times, numbers)
 
 
+@example([0, -(1 << 63), (1 << 63) - 1], 0, np.int64)
+@example([1 << 62, -(1 << 62) - 5, 100 - (1 << 62)], 0, np.int64)
 @given(st.lists(NEAR, max_size=80) | st.lists(NEAR | FAR, max_size=40), st.integers(0, 80), st.sampled_from((np.int64, np.float64)))
 def test_kept_events_are_in_order_of_time_and_of_arrival(times, cut, kind):
     given_times = np.array(times, kind)
