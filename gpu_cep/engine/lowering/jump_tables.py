@@ -127,10 +127,10 @@ class _Registers:
         return (load, column) if role == self.each and load in _LOADS else None
 
     def beside(self, register: int) -> int | None:
-        """Return the column of integers that a register holds, -1 for a constant of at most 62 bits, None for another value."""
+        """Return the column of integers that a register holds, -1 for a constant below 2**62, None for another value."""
         load, column, _ = self.loads.get(register, ("", -1, -1))
         constants = [number for name, target, number, _ in self.program.code if name == "const_int" and target == register]
-        if constants and abs(self.program.int_constants[constants[0]]) <= 1 << 62:
+        if constants and abs(self.program.int_constants[constants[0]]) < 1 << 62:
             return -1
         return column if load == "load_int" else None
 

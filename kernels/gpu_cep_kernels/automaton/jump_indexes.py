@@ -15,7 +15,7 @@ from gpu_cep_kernels.rules.tables import Bytes, ColumnBank, Flags, Ints, Places,
 
 _MOST_BUCKETS = 1 << 22
 # Two integers up to this size have a sum and a difference of 64 bits.
-_LARGE = 1 << 62
+_LARGE = (1 << 62) - 1
 _NO_INTS = np.empty(0, np.int64)
 
 

@@ -245,12 +245,21 @@ def test_which_conditions_jump(condition, wanted):
     assert tables(condition) == wanted
 
 
-@pytest.mark.parametrize("condition", ["b.k - a.k > 0", "a.k - b.k < 0"])
 @pytest.mark.parametrize("starts", [1, 100])
-def test_differences_that_overflow_are_still_errors(condition, starts):
+@pytest.mark.parametrize(
+    ("condition", "last"),
+    [
+        ("b.k - a.k > 0", 10 - 2**63),
+        ("a.k - b.k < 0", 10 - 2**63),
+        ("a.k + b.k < 0", 2**62),
+        ("a.k - b.k < 0", -(2**62)),
+        (f"b.k + {2**62} < a.k", 2**62),
+    ],
+)
+def test_differences_that_overflow_are_still_errors(condition, last, starts):
     """Bounds would pass over the event with which the last start's difference overflows; behind many starts an index would."""
     size = 3_000
-    k = np.concatenate([np.full(starts - 1, 5), [2**62], np.zeros(size, np.int64), [10 - 2**63]])
+    k = np.concatenate([np.full(starts - 1, 5), [2**62], np.zeros(size, np.int64), [last]])
     kinds = ["A"] * starts + ["B"] * (size + 1)
     events = pa.table({"ts": np.arange(len(kinds)), "type": kinds, "k": k})
     with pytest.raises(cep.EventError, match="overflow"):
