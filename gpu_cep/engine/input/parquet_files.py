@@ -33,8 +33,9 @@ Kept = Sequence[list[int] | None]
 _MOST_BYTES, _FEW_VALUES = 8, 1 << 16
 # Rows of the first file from which dictionaries are worth opening files once more.
 _SOME_ROWS = 1 << 16
-# Rows that are read in one turn, from several row groups if these are small: a turn takes about a millisecond by itself.
-_TOGETHER = 1 << 19
+# Rows, and bytes of all columns, that are read in one turn, from several row groups if these are small: a turn takes about a
+# millisecond by itself.
+_TOGETHER, _BYTES_TOGETHER = 1 << 19, 1 << 26
 # Rows from which columns are read one by one: of fewer, chunks beside joined columns take little memory.
 _MANY_ROWS = 1 << 20
 # Bytes that an array with offsets of 32 bits surely takes.
@@ -195,14 +196,14 @@ class ParquetFiles:
 
 
 def _turns(groups: Sequence[dataset.RowGroupInfo]) -> Iterator[list[int]]:
-    """Give the numbers of row groups in lists of at most :data:`_TOGETHER` rows; a group of more rows is alone."""
-    together, rows = list[int](), 0
+    """Yield the numbers of row groups in lists of at most so many rows and bytes as are read together; a group of more is alone."""
+    together, rows, size = list[int](), 0, 0
     for group in groups:
-        if together and rows + group.num_rows > _TOGETHER:
+        if together and (rows + group.num_rows > _TOGETHER or size + group.total_byte_size > _BYTES_TOGETHER):
             yield together
-            together, rows = [], 0
+            together, rows, size = [], 0, 0
         together.append(group.id)
-        rows += group.num_rows
+        rows, size = rows + group.num_rows, size + group.total_byte_size
     if together:
         yield together
 

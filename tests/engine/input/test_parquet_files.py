@@ -257,6 +257,8 @@ def test_small_row_groups_are_read_together(tmp_path, monkeypatch):
     turns = list(source.files.read_in_turns(["ts"], None))
     assert [(turn.groups, turn.table.num_rows) for turn in turns] == [(2, 10), (1, 4), (1, 7), (1, 11), (3, 6)]
     assert pa.concat_tables([turn.table for turn in turns]).column("ts").to_pylist() == list(range(38))
+    monkeypatch.setattr(parquet_files, "_BYTES_TOGETHER", 1)
+    assert [turn.groups for turn in source.files.read_in_turns(["ts"], None)] == [1] * 8
 
 
 def test_folders_named_by_values_are_left_out_by_their_names(tmp_path):
