@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gpu_cep.engine.events.matches import Indices
 from gpu_cep.engine.lowering.lists import offsets
@@ -18,10 +19,18 @@ from gpu_cep_kernels.automaton.jump_indexes import value_buckets
 from gpu_cep_kernels.rules.scalars import EQ
 from gpu_cep_kernels.rules.tables import BY_INTS, ColumnBank, Ints, NegationKeys
 
-# Up to so many events of a negation are looked at in less time than buckets take.
-_FEW = 64
+# Up to so many events of a negation in a window are looked at in less time than buckets take; windows that are looked at to tell.
+_FEW, _SAMPLED = 64, 16
 # The last event that has a number of 32 bits, as events in buckets have.
 _LAST_NUMBERED = np.iinfo(np.int32).max
+
+
+class Windows(NamedTuple):
+    """The clock of all ordered events, the length of windows on it, and the offsets of streams."""
+
+    clock: npt.NDArray[np.generic]
+    length: np.generic
+    streams: Indices
 
 
 class _Key(NamedTuple):
@@ -32,10 +41,12 @@ class _Key(NamedTuple):
     column: int
 
 
-def negation_keys(listed: Sequence[Indices], places: Indices, tables: MatcherTables, bank: ColumnBank) -> NegationKeys:
+def negation_keys(
+    listed: Sequence[Indices], places: Indices, tables: MatcherTables, bank: ColumnBank, windows: Windows
+) -> NegationKeys:  # fmt: skip
     """Return the events of each negation in buckets; `listed` are the events of each one, and `places` those of all in this order."""
     pairs = zip(tables.branch.negations, listed, strict=True)
-    keys = [_key_of(negation.variable, tables) if _pay_off(events) else None for negation, events in pairs]
+    keys = [_key_of(negation.variable, tables) if _pay_off(events, windows) else None for negation, events in pairs]
     buckets = [_buckets(events, key, bank) for events, key in zip(listed, keys, strict=True)]
     return NegationKeys(
         variable=np.array([-1 if key is None else key.variable for key in keys], np.int64),
@@ -46,9 +57,25 @@ def negation_keys(listed: Sequence[Indices], places: Indices, tables: MatcherTab
     )
 
 
-def _pay_off(events: Indices) -> bool:
+def _pay_off(events: Indices, windows: Windows) -> bool:
     """Return whether buckets of a negation's events save time; events are in stream order."""
-    return len(events) > _FEW and bool(events[-1] <= _LAST_NUMBERED)
+    return len(events) > _FEW and bool(events[-1] <= _LAST_NUMBERED) and _in_a_window(events, windows) > _FEW
+
+
+def _in_a_window(events: Indices, windows: Windows) -> float:
+    """Return how many of the events are in a window, as the mean of some windows that begin at one of them."""
+    sampled = np.linspace(0, len(events) - 1, _SAMPLED).astype(np.int64)
+    ends = windows.streams[np.searchsorted(windows.streams, events[sampled], "right")]
+    behind = [_window_end(int(event), int(end), windows) for event, end in zip(events[sampled], ends, strict=True)]
+    return float(np.mean(np.searchsorted(events, behind) - sampled))
+
+
+def _window_end(event: int, end: int, windows: Windows) -> int:
+    """Return the place behind the last event of the window that begins at `event`, whose stream ends before `end`."""
+    own = windows.clock[event:end]
+    # Python's integers do not overflow
+    latest = min(own[0].item() + windows.length.item(), own[-1].item())
+    return event + int(np.searchsorted(own, latest, "right"))
 
 
 def _key_of(negated: int, tables: MatcherTables) -> _Key | None:

@@ -20,7 +20,7 @@ from gpu_cep.engine.input.buffers import new_values
 from gpu_cep.engine.lowering.lists import offsets
 from gpu_cep.engine.lowering.pattern_tables import MatcherTables
 from gpu_cep.engine.lowering.scopes import scope_fields
-from gpu_cep.engine.matchers.negation_keys import negation_keys
+from gpu_cep.engine.matchers.negation_keys import Windows, negation_keys
 from gpu_cep.plan.event_plan import EventPlan
 from gpu_cep_kernels.compile.launch import slices, spread
 from gpu_cep_kernels.device.primitives import marked_events
@@ -58,18 +58,18 @@ def negation_table(plan: EventPlan, ordered: OrderedEvents, tables: MatcherTable
     negations = branch.negations
     if not negations:
         return _no_negations(ordered.times.dtype)
-    clock, length = window_clock(plan, ordered, 0, size)
+    windows = Windows(*window_clock(plan, ordered, 0, size), ordered.offsets)
     listed = [events[branch.variables[negation.variable]] for negation in negations]
     places = listed[0] if len(listed) == 1 else np.concatenate(listed)
     return NegationTable(
         **scope_fields(branch),
         place_first=offsets([len(own) for own in listed]),
         places=places,
-        keys=negation_keys(listed, places, tables, ordered.bank),
-        streams=ordered.offsets,
+        keys=negation_keys(listed, places, tables, ordered.bank, windows),
+        streams=windows.streams,
         times=ordered.times[: size if plan.query.ties == "strict" else 0],
-        clock=clock,
-        length=length,
+        clock=windows.clock,
+        length=windows.length,
     )
 
 
