@@ -10,14 +10,12 @@ import pyarrow as pa
 
 from gpu_cep.engine.streaming.event_tags import bindable_rows
 from gpu_cep.errors import EventError
+from gpu_cep_spark.streaming import state
 from gpu_cep_spark.streaming.packing import read_chunk, read_column, write_chunk
 from gpu_cep_spark.streaming.runs import naming_rule, shared_events
 from gpu_cep_spark.streaming.state import Chunk, New, Numbers
 from gpu_cep_spark.streaming.work import LiveGroup, LiveWork
 from gpu_cep_spark.tasks.worker import as_events
-
-# Of chunks of so many bytes it takes longer to join them than to read them one by one.
-_LARGE = 1 << 15
 
 
 def take_in_time(work: LiveWork, group: LiveGroup, arrived: Sequence[bytes] | None, watermark: int) -> New:
@@ -51,7 +49,7 @@ def take_in_time(work: LiveWork, group: LiveGroup, arrived: Sequence[bytes] | No
 
 def _take_as_they_came(group: LiveGroup, arrived: Sequence[bytes], watermark: int) -> New | None:
     """Return the chunks that have arrived as they are; None if a small one is to be joined to others, or an event is late."""
-    if len(arrived) > 1 and min(map(len, arrived)) < _LARGE:
+    if len(arrived) > 1 and min(map(len, arrived)) < state.LARGE:
         return None
     times = [_ticks(read_column(chunk, group.timestamp)) for chunk in arrived]
     if any(own.min(initial=watermark + 1) <= watermark for own in times):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def match_sent(work: bytes, number: int, state: Sequence[Any], arrived: Sequence[bytes] | None, watermark: int) -> Iterator[pd.DataFrame]:
-    """Give the matches of a bucket as :func:`match_bucket`; `work` is pickled."""
+    """Return what :func:`match_bucket` yields; `work` is pickled."""
     return match_bucket(_unpickled(work), number, state, arrived, watermark)
 
 
@@ -46,7 +46,7 @@ def _unpickled(work: bytes) -> LiveWork:
 def match_bucket(
     work: LiveWork, number: int, state: Sequence[Any], arrived: Sequence[bytes] | None, watermark: int
 ) -> Iterator[pd.DataFrame]:  # fmt: skip
-    """Give the matches of a bucket that have become certain, packed, with the figures of this call in the first row.
+    """Yield the matches of a bucket that have become certain, packed, with the figures of this call in the first row.
 
     Parameters
     ----------

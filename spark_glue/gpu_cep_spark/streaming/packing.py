@@ -101,7 +101,7 @@ class Packing:
 
 
 def pack_partition(packing: Packing, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the events of a Spark partition, packed by group and bucket; before them a row for :data:`OWNER`, if there are events.
+    """Yield the events of a Spark partition, packed by group and bucket; before them a row for :data:`OWNER`, if there are events.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _rotated(values: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32
 
 
 def _portions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Give the batches in tables of about :data:`PORTION` bytes."""
+    """Yield the batches in tables of about :data:`PORTION` bytes."""
     gathered: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
@@ -300,7 +300,7 @@ def _found_columns() -> pd.Index[str]:
 
 
 def unpack_partition(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the matches whose Arrow streams stand in the first column of `batches`."""
+    """Yield the matches whose Arrow streams stand in the first column of `batches`."""
     for batch in batches:
         for packed in batch.column(0):
             with pa.ipc.open_stream(packed.as_buffer(), options=_READING) as reader:

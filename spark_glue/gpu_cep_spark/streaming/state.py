@@ -27,8 +27,8 @@ from gpu_cep_spark.streaming.work import LiveGroup, LiveWork
 
 # Ticks of Spark's timestamps in a millisecond, in which it tells the watermark.
 TICKS = 1_000
-# Chunks that a bucket's list may have before they are joined.
-MOST_CHUNKS = 64
+# Chunks that a bucket's list may have before they are joined, and bytes of a chunk that takes longer to join than to read by itself.
+MOST_CHUNKS, LARGE = 64, 1 << 15
 _NUMBER, _NEEDED = "number", "needed"
 # How keys are spread over buckets: as many buckets in each partition.
 _SPREAD = "evenly"
@@ -238,7 +238,8 @@ def _is_worth_writing(group: LiveGroup, bucket: Bucket, kept: int) -> bool:
     live = group.first.live
     # windows of a number of events count those that are kept, and share them with none; of rows, marks tell
     counted = live.rows is None and isinstance(live.window, CountWindow) and bucket.rows > kept
-    return counted or bucket.rows > 2 * kept or bucket.chunks >= MOST_CHUNKS
+    many_small = bucket.chunks >= MOST_CHUNKS and bucket.size < bucket.chunks * LARGE
+    return counted or bucket.rows > 2 * kept or many_small
 
 
 def _write_events(store: Store, bucket: Bucket, kept: Numbers, ran: Ran) -> Bucket:

@@ -24,7 +24,6 @@ from gpu_cep.live.queries import LiveQuery
 from gpu_cep.live.steps import certain_matches, push_events
 from gpu_cep.plan.timeouts import by_kind
 from gpu_cep_spark.narrowing.narrow_queries import NarrowQuery
-from gpu_cep_spark.streaming import arrivals
 from gpu_cep_spark.streaming import packing as live_packing
 from gpu_cep_spark.streaming import state as live_state
 from gpu_cep_spark.streaming.frames import live_query, live_work
@@ -115,7 +114,7 @@ def check_arrival(case: Case, data: st.DataObject, **options: Any) -> Operator:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=6), "cuts"))
     batches = [in_tasks(events.slice(low, high - low)) for low, high in zip([0, *cuts], [*cuts, len(rows)], strict=True)]
     # chunks that arrive are joined, or stay as they came
-    with patch.object(arrivals, "_LARGE", data.draw(st.sampled_from((1 << 15, 0)), "bytes of a large chunk")):
+    with patch.object(live_state, "LARGE", data.draw(st.sampled_from((1 << 15, 0)), "bytes of a large chunk")):
         late = [operator.batch(*tasks) for tasks in batches]
     operator.idle(FOR_EVER)
     in_time = np.concatenate(late) == 0
@@ -222,22 +221,6 @@ def events_at(*times: int, kinds: str, k: int = 1) -> pa.Table:
 
 def operator_of(text: str = PAIRS, **options: Any) -> Operator:
     return Operator(asked(text, EVENTS, **options)[1])
-
-
-def test_large_chunks_stay_as_they_came_where_no_event_is_late():
-    operator = operator_of()
-
-    def first_numbers() -> list[int]:
-        (bucket,) = (bucket for bucket in operator.buckets.values() if bucket.chunks.values)
-        return [first for first, _ in bucket.chunks.values]
-
-    with patch.object(arrivals, "_LARGE", 0):
-        operator.batch(events_at(START, START + 1, kinds="AA"), events_at(START + 2, kinds="A"))
-        assert first_numbers() == [0, 2]
-        operator.batch(events_at(START + SECOND, kinds="A"), events_at(START + SECOND + 1, START - SECOND, kinds="AA"))
-        assert first_numbers() == [0, 2, 3], "chunks with a late event are joined"
-    operator.batch(events_at(START + 2 * SECOND, kinds="A"), events_at(START + 2 * SECOND + 1, kinds="A"))
-    assert first_numbers() == [None, 5], "small chunks are joined, behind a list that was written anew"
 
 
 def test_an_event_at_the_watermark_is_late_and_one_a_microsecond_behind_it_is_not():
