@@ -27,8 +27,7 @@ from gpu_cep.plan.event_plan import ReturnProgram
 from gpu_cep.plan.programs import Leaf
 from gpu_cep_kernels.matches.aggregates import count_present, extreme_places, sum_floats, sum_ints
 
-# The lower 32 bits of an integer.
-_LOWER = (1 << 32) - 1
+_LOWER = (1 << 32) - 1  # the lower 32 bits of an integer
 
 
 class ReturnSource(Protocol):
@@ -380,9 +379,8 @@ def _compute_item(called: str, planned: ReturnProgram, result: DataType, events:
 
 
 def _text(expression: Constant | Leaf, events: ReturnSource) -> pa.Array | pa.Scalar:
-    if isinstance(expression, Constant):
-        return pa.scalar(expression.value, pa.string())
-    return _decode_dictionary(events.leaf(expression)).cast(pa.string())
+    text = pa.scalar(expression.value) if isinstance(expression, Constant) else _decode_dictionary(events.leaf(expression))
+    return text.cast(pa.string())
 
 
 def _leaf_machine_values(leaf: Leaf, events: ReturnSource) -> tuple[Array, npt.NDArray[np.bool_]]:
