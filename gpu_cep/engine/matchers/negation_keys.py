@@ -45,8 +45,8 @@ def negation_keys(
     listed: Sequence[Indices], places: Indices, tables: MatcherTables, bank: ColumnBank, windows: Windows
 ) -> NegationKeys:  # fmt: skip
     """Return the events of each negation in buckets; `listed` are the events of each one, and `places` those of all in this order."""
-    pairs = zip(tables.branch.negations, listed, strict=True)
-    keys = [_key_of(negation.variable, tables) if _pay_off(events, windows) else None for negation, events in pairs]
+    found = [_key_of(negation.variable, tables) for negation in tables.branch.negations]
+    keys = [key if key is not None and _pay_off(events, windows) else None for key, events in zip(found, listed, strict=True)]
     buckets = [_buckets(events, key, bank) for events, key in zip(listed, keys, strict=True)]
     return NegationKeys(
         variable=np.array([-1 if key is None else key.variable for key in keys], np.int64),

@@ -88,6 +88,7 @@ def test_long_streams(monkeypatch, query, strategy):
     assert found[0].num_rows > 0 or "contiguity" in strategy
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("algorithm", ["ses_automaton", "nfab", "lazy_chain", "lazy_tree", "join_tree"])
 def test_every_algorithm_looks_into_the_bucket_of_its_match(monkeypatch, algorithm):
     query = "PATTERN SEQ(A a, C c, NOT(D d)) WHERE d.k = a.k AND c.x > a.x WITHIN 60"
@@ -95,6 +96,16 @@ def test_every_algorithm_looks_into_the_bucket_of_its_match(monkeypatch, algorit
     monkeypatch.setattr(negation_keys, "_FEW", 10**9)
     assert found.equals(cep.match(stream(), query, strategy=ANY, algorithm=algorithm, output="indices"))
     assert found.num_rows > 0
+
+
+@pytest.mark.parametrize(("window", "keyed"), [("", True), ("WITHIN 1000", True), ("WITHIN 1000 EVENTS", True), ("WITHIN 20", False)])
+@pytest.mark.parametrize("kind", [np.int64, np.float64])
+def test_windows_with_few_negated_events_take_no_buckets(made, window, keyed, kind):
+    events = stream()
+    events = events.set_column(0, "ts", pa.array(events["ts"].to_numpy().astype(kind)))
+    cep.match(events, f"PATTERN SEQ(A a, NOT(D d), C c) WHERE d.k = a.k {window}", output="indices")
+    (keys,) = made
+    assert (keys.variable[0] >= 0) == keyed
 
 
 @pytest.mark.parametrize("query", ["d.k = a.k", "a.s = d.s", "[k]", "d.x > a.x AND a.k = d.k"])
@@ -113,6 +124,7 @@ def test_a_match_looks_at_events_of_few_keys(made, query):
     assert sorted(keys.places.tolist()) == [e for e, kind in enumerate(events["type"].to_pylist()) if kind == "D"]
 
 
+@pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("condition", ["d.x = a.x", "d.k = a.k + 1", "d.k <> a.k", "d.k = a.k OR d.j = a.j", "d.k = first(b.k)"])
 def test_other_conditions_find_no_bucket(made, condition):
     cep.match(stream(), f"PATTERN SEQ(A a, B b+, C c, NOT(D d)) WHERE {condition} WITHIN 20", output="indices")
